@@ -14,7 +14,7 @@ import org.apache.spark.sql.sieve.plan.{PlannedScan, PrunedScan, SieveFileIndex}
 /**
  * A scan of a table's files in a query that has ended. The scan used version 1 or 2 of Spark's data source interface.
  *
- * @param filters the filters of the query that the scanned rows must satisfy
+ * @param filters the query's filters, which the scanned rows must satisfy
  */
 final case class EndedScan(
     node: SparkPlan, table: TableIdentifier, relation: HadoopFsRelation, filters: Seq[Expression], files: Long,

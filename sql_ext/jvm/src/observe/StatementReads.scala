@@ -17,7 +17,7 @@ object StatementReads {
   /**
    * A query that runs scans of a statement.
    *
-   * @param again finds the scan, among the query's scans, whose files the statement reads again to change their rows
+   * @param again finds one of the query's scans: the statement reads the files of this scan again to change their rows
    */
   final case class Read(query: LogicalPlan, again: Seq[PlannedScan] => Option[PlannedScan] = _ => None)
 

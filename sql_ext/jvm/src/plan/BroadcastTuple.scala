@@ -29,8 +29,8 @@ object BroadcastTuple {
   }
 
   /**
-   * For each row of a broadcast, its key in the index on the tuple. A row with NULL in a column of the tuple has no
-   * key.
+   * For each row of a broadcast, the row's key in the index on the tuple. A row with NULL in a column of the tuple has
+   * no key.
    */
   def values(tuple: BroadcastTuple, plan: SparkPlan): Array[Any] = plan match {
     case reused: ReusedSubqueryExec => values(tuple, reused.child)

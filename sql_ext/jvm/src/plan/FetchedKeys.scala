@@ -30,10 +30,10 @@ object FetchedKeys extends OnceLogging {
 
   /**
    * True if a plan returns the same rows in each run. If the join's run returned a key that the job's run did not
-   * return, the query would lose rows. So this method accepts a node only if a second run is known to list the same
-   * files, to choose the same rows among equal rows (unlike a window or a limit), and to round in the same way. Plans
-   * with subqueries are not accepted, because Spark runs all subqueries in one thread pool, which waiting subqueries
-   * could occupy completely.
+   * return, the query would lose rows. So this method accepts a node only if a second run certainly lists the same
+   * files, chooses the same rows among equal rows, and rounds in the same way. A window or a limit, for example, may
+   * choose other rows. Plans with subqueries are not accepted, because Spark runs all subqueries in one thread pool,
+   * which waiting subqueries could occupy completely.
    */
   def isRepeatable(plan: LogicalPlan): Boolean = !plan.isStreaming && !plan.exists { node =>
     !isKnown(node) || choosesAmongEquals(node) || node.expressions.exists { e =>
@@ -57,10 +57,10 @@ object FetchedKeys extends OnceLogging {
     // Delta's MERGE stores its source as a checkpoint. If Spark loses a block of a complete checkpoint, the query fails.
     case stored: LogicalRDD => stored.rdd.isCheckpointed
     case scan: LogicalRelation => scan.relation match {
-      // This condition excludes scans that can return other rows in a second run. A scan of a whole catalog table lists
-      // the partitions at the time of the run. A Delta table whose version is not fixed shows the newest version. In a
-      // text file, the values of a damaged record depend on the scanned columns. A reader that may omit rows can omit
-      // different rows in each run.
+      // The following condition excludes scans that can return other rows in a second run. A scan of a whole catalog
+      // table lists the partitions at the time of the run. A Delta table whose version is not fixed shows the newest
+      // version. In a text file, the values of a damaged record depend on the scanned columns. A reader that may omit
+      // rows can omit different rows in each run.
       case files: HadoopFsRelation =>
         TableFormat.isKnown(files) && !files.location.isInstanceOf[CatalogFileIndex] && TableFormat.of(files).isPinned(files.location) &&
           !WholeRecords.isText(files) && !TopK.mayBeMissing(files)

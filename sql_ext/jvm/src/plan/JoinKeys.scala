@@ -27,8 +27,8 @@ import org.apache.spark.sql.sieve.formats.TableFormat
  *                                            Relation d
  * }}}
  *
- * A filter removes rows of `f` whose key does not occur in `d`. This is correct only if the join does not need the
- * removed rows, and if the nodes between the join and the scan return the same other rows even without the removed
+ * A filter removes rows of `f` whose key does not occur in `d`. The filter is correct only if the join does not need
+ * the removed rows, and if the nodes between the join and the scan return the same other rows even without the removed
  * rows. So there are two conditions:
  *
  *  - `f` is any side of an inner or left semi join, the side of an outer join whose columns are NULL in rows without a
@@ -40,8 +40,8 @@ import org.apache.spark.sql.sieve.formats.TableFormat
  *    its target (`TableFormat.numbersRows`).
  *
  * Spark reuses a broadcast only for an equal plan. So the plan of a broadcast side must not change if the side supplies
- * keys, or if Spark prunes partitions by its keys. If a join above a broadcast side prunes partitions of this side, the
- * side supplies no keys.
+ * keys, or if Spark prunes partitions by the side's keys. If a join above a broadcast side prunes partitions of this
+ * side, the side supplies no keys.
  *
  * @param fetches whether subqueries are allowed to collect keys
  */
@@ -52,7 +52,7 @@ class JoinKeys(session: Compat.Session, plan: LogicalPlan, fetches: Boolean) ext
     else plan.collect { case node => node.expressions }.flatten
       .flatMap(_.collect { case d: DynamicPruningSubquery => d.buildQuery.canonicalized }).toSet
   private lazy val bytes = new BytesLeft(session, plan)
-  /** Run-time filters of scans below an exchange. Without these filters, equal scans could share the exchange. */
+  /** Run-time filters of scans below an exchange. Equal scans without run-time filters could share the exchange. */
   private val beyondExchange = mutable.ArrayBuffer.empty[Expression]
 
   /** Returns the plan with run-time filters, or the same plan if no scan gets a filter. */

@@ -77,9 +77,9 @@ class JoinPruning(val session: Compat.Session) extends Rule[LogicalPlan] {
 
 object JoinPruning extends OnceLogging {
   /**
-   * Adds the rule to the session's `experimentalMethods`, because only the rules in this object run last. The object
-   * does not exist yet while Spark creates the session, and users can change its rules. So `InstallJoinPruning` calls
-   * this method for each query.
+   * Adds the rule to the session's `experimentalMethods`, because only the rules in this object run last. While Spark
+   * creates the session, `experimentalMethods` does not exist yet. Later, users can change the rules in this object. So
+   * `InstallJoinPruning` calls this method for each query.
    */
   def install(session: Compat.Session): Unit = session.sessionState.experimentalMethods match {
     case methods if methods.extraOptimizations.exists(isOf(session)) =>

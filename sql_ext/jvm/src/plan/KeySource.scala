@@ -21,14 +21,17 @@ final case class KeySource(
     isShared: Boolean, tuples: Seq[Seq[Int]] = Nil) {
   /**
    * The keys that can select rows: each single key, and the hash of each tuple of keys that has an index. A single key
-   * that is a struct is no tuple, because structs with NULL in a field can be equal.
+   * that is a struct does not count as a tuple, because structs with NULL in a field can be equal.
    */
   lazy val keys: Seq[Expression] = places.map(together(_, pairs.map(_._1)))
   private def places = pairs.indices.map(Seq(_)) ++ tuples
   private def together(places: Seq[Int], all: Seq[Expression]): Expression =
     if (places.size == 1) all(places.head) else Tuple.key(CreateStruct.create(places.map(all)))
 
-  /** The build side as a job reads it a second time: without the functions that count rows for a command's metrics. */
+  /**
+   * The plan with which a job reads the build side a second time. The plan lacks the functions that count rows for a
+   * command's metrics.
+   */
   lazy val uncounted: LogicalPlan =
     build.transform { case node => node.mapExpressions(TableFormat.withoutCounters) }
 

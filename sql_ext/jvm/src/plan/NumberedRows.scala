@@ -5,8 +5,8 @@ import org.apache.spark.sql.catalyst.plans.logical.{Filter, LogicalPlan, Project
 import org.apache.spark.sql.sieve.formats.TableFormat
 
 /**
- * Moves conditions of a MERGE that use only the target's columns towards the target's scan. MERGE adds numbers to the
- * rows of its target, and Spark itself pushes no filter below a projection that adds numbers.
+ * If a condition of a MERGE uses only the target's columns, moves the condition closer to the target's scan. MERGE adds
+ * numbers to the rows of its target, and Spark itself pushes no filter below a projection that adds numbers.
  */
 object NumberedRows extends PredicateHelper {
   /**

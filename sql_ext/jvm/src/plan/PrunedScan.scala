@@ -102,7 +102,7 @@ class PrunedScan(val own: Scan, val index: SieveFileIndex, val filters: Seq[Expr
   override def hashCode: Int = 31 * own.hashCode + question.hashCode
 }
 
-/** The batch of the remaining files, and the numbers of files and of bytes that the scan reads and skips. */
+/** The batch of the remaining files, and how many files and bytes the scan reads and skips. */
 private[plan] final case class Remaining(batch: Batch, files: Long, skipped: Long, bytes: Long, bytesSkipped: Long)
 
 private class PrunedBatch(scan: PrunedScan) extends Batch {

@@ -40,9 +40,9 @@ class RangeTasks(session: SparkSession, isSplitable: Path => Boolean) {
       parts(file, None, whole).map(piece(values, file, _))
     }), whole).size
     // Spark adds a cost in bytes each time a task opens a file. Tasks that read ranges can open files more often than
-    // tasks that read whole files. So this loop raises the task size until there are no more tasks than for whole
-    // files. The steps are small, because doubling the size could halve the number of tasks. The cost of an opening is
-    // a setting without an upper limit, so the loop also ends if the size overflows.
+    // tasks that read whole files. So this loop raises the task size until the number of tasks is at most the number
+    // for whole files. The steps are small, because doubling the size could halve the number of tasks. The cost of an
+    // opening is a setting without an upper limit, so the loop also ends if the size overflows.
     val sizes = Iterator.iterate(most)(size => size + size / 8 + 1).takeWhile(_ > 0)
     sizes.map(packed(pieces, _)).find(_.size <= tasks).getOrElse(packed(pieces, Long.MaxValue))
   }

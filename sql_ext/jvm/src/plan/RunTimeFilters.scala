@@ -34,8 +34,8 @@ object RunTimeFilters {
    */
   val mostPacked = 1000000
   /**
-   * A filter has packed keys only if the table has this number of bytes for each key. Collecting, sending and looking up
-   * a key takes about a microsecond. Two cores read these bytes in about twenty microseconds.
+   * A filter has packed keys only if the table has at least this number of bytes for each key. Collecting, sending and
+   * looking up a key takes about a microsecond. Two cores read these bytes in about twenty microseconds.
    */
   private val bytesOfPackedKey = 4096
   /**
@@ -212,7 +212,7 @@ object RunTimeFilters {
     }
   }
 
-  /** True if a value has the same packed key as a value of another type. */
+  /** True if equal values of the two types have equal packed keys. */
   private def isSameKey(of: DataType, other: DataType): Boolean = (of, other) match {
     case (_: IntegralType, _: IntegralType) => true
     case _ => of == other

@@ -14,9 +14,9 @@ import org.apache.spark.sql.sieve.catalog.{Entry, Registry}
 import org.apache.spark.sql.sieve.formats.{FileRanges, PinnedFileIndex, TableFormat}
 
 /**
- * Replaces the listing of each file scan of an indexed table by a `SieveFileIndex`. A strategy does this, because
- * strategies run after all rules that check the listing's class. The new listing is in a copy of the relation, because
- * sessions share the relation itself.
+ * Replaces the listing of each file scan of an indexed table by a `SieveFileIndex`. A strategy replaces the listing,
+ * because strategies run after all rules that check the listing's class. The new listing is in a copy of the relation,
+ * because sessions share the relation itself.
  */
 class SieveStrategy(session: SparkSession) extends SparkStrategy {
   override def apply(plan: LogicalPlan): Seq[SparkPlan] = plan match {

@@ -74,8 +74,8 @@ object ValueRanges {
       (wider ++ gaps.indices.filter(gaps(_) == least).take(most - wider.size)).sorted
     }
 
-  // Converts a number or time, so that `widest` can compare gaps. If rounding hides a gap, `widest` chooses another
-  // gap, which is harmless. NaN and the infinities become the greatest finite doubles.
+  // Converts a number or time to a double, so that `widest` can compare gaps. If rounding hides a gap, `widest` chooses
+  // another gap, which is harmless. NaN and the infinities become the greatest finite doubles.
   private def position(value: Any): Double = (value match {
     case d: Decimal => d.toDouble
     case n: Number => n.doubleValue

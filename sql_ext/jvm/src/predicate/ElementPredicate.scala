@@ -28,8 +28,8 @@ private final case class ElementPredicate(array: Expression, variable: NamedLamb
   }
 
   /**
-   * True for a value that depends on the element, and is not the element itself. False for predicates: `holds` can
-   * consist of thousands, and a search for an index on each of them would be slow.
+   * True for a value that depends on the element, and is not the element itself. False for predicates, because `holds`
+   * can consist of thousands of predicates, and a search for an index on each of them would be slow.
    */
   private def ofElement(e: Expression): Boolean = e match {
     case _: Predicate | _: NamedLambdaVariable => false
@@ -42,19 +42,19 @@ private final case class ElementPredicate(array: Expression, variable: NamedLamb
   }
 
   /**
-   * Two parts with the same identity have the same value. Except for fields, the canonical form is no identity: it
-   * reorders the terms of a sum, which can change rounding or overflow.
+   * Two parts with the same identity have the same value. Only for fields, the identity is the canonical form. For a
+   * sum, the canonical form reorders the terms, which can change rounding or overflow.
    */
   private def identity(part: Expression): Expression = part match {
     case field: GetStructField => field.canonicalized
     case other => other
   }
 
-  /** The array that contains the value of a part for each element of the array. */
+  /** An array with the value of `part` for each element of the predicate's array. */
   private def arrayOf(part: Expression): Expression =
     fieldsOf(part).getOrElse(ArrayTransform(array, LambdaFunction(part, Seq(variable))))
 
-  /** The array that contains a field's value for each struct of the array. */
+  /** An array with the value of a field for each struct in the predicate's array. */
   private def fieldsOf(e: Expression): Option[Expression] = e match {
     case v if isElement(v) => Some(array)
     case g: GetStructField => fieldsOf(g.child).map { structs =>

@@ -27,7 +27,7 @@ private object ExpressionRefusal {
   }
 
   /**
-   * The reason why an expression in normal form cannot have an index because of its columns.
+   * The reason why the columns of an expression in normal form rule out an index.
    *
    * @param isColumn returns true for the path of a column whose name in the files is known
    * @param declared returns the type that the table declares for a column; None if Spark reads the column's own type

@@ -252,7 +252,7 @@ class Filters(
     val present = values.filter(_ != null)
     if (negated && present.size < values.size) return node("false")
     // A set distinguishes -0.0 from 0.0, but a comparison does not. If the set contains only one of the zeros, NOT IN
-    // can accept the other zero, so the translated NOT IN excludes neither.
+    // can accept the other zero, so the translated NOT IN excludes neither zero.
     val counted = if (!negated) present else present.filterNot(_ == 0.0)
     val made = counted.map(value(_, t))
     if (made.contains(None)) unknown(e)

@@ -56,7 +56,7 @@ class IndexedExpressions(all: Seq[IndexedExpression]) {
     }
   }
 
-  /** True if an expression without an index can also have a key, because it could have an index. */
+  /** True if expressions that have no index, but could have one, also have keys. */
   def areProposed: Boolean = false
 
   /** True if the root of some indexed expression has the same class as this AND, OR or NOT. */
@@ -231,7 +231,7 @@ object IndexedExpression {
     }
 }
 
-/** Renames the variables of lambda functions by their place, because each query gives them other names and ids. */
+/** Replaces the names of lambda variables by numbers, because each query gives the variables other names and ids. */
 private object LambdaVariables {
   private val anywhere = new UUID(0, 0)
 

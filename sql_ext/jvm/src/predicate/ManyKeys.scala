@@ -4,7 +4,7 @@ import org.apache.spark.sql.types._
 
 /**
  * The kinds of indexes that can have any number of keys for each row. An index of these kinds only tells which rows may
- * have a key. It cannot evaluate a negated predicate, because a row can also have other keys.
+ * have a key. Such an index cannot evaluate a negated predicate, because a row can also have other keys.
  */
 object ManyKeys {
   /** The keys of an array are its non-NULL elements. */

@@ -4,8 +4,9 @@ import org.apache.spark.sql.catalyst.expressions._
 
 /**
  * A function of one argument, with constants as its other operands. For arguments with ordinals from `low` to `high`
- * (both inclusive), the function does not fail and never decreases. If `rises` is false, the function never increases.
- * For other arguments, the function can overflow, fail, or break the order. For a NULL argument, the result is NULL.
+ * (both inclusive), the function does not fail. Among these arguments, the function never decreases if `rises` is true,
+ * and never increases if `rises` is false. For other arguments, the function can overflow, fail, or break the order.
+ * For a NULL argument, the result is NULL.
  *
  * @param slack returns the maximum distance between two arguments whose results are in the wrong order; considers only
  *              arguments near the given ordinal

@@ -99,7 +99,7 @@ private object MonotoneNumbers {
     case (_: IntegralType | DoubleType, FloatType) => within(c.child)
     case (from @ (FloatType | DoubleType), to: IntegralType) =>
       // The float nearest to a bound of the integer type can be outside the type, such as 2^63. The next float towards
-      // zero is always inside.
+      // zero is always inside the type.
       NumberedValues.of(to).flatMap { all =>
         val (low, high) = (floor(from, all.low), floor(from, all.high))
         between(c.child, low + 1, high - 1)

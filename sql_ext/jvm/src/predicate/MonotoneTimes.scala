@@ -142,8 +142,8 @@ private object MonotoneTimes {
   /**
    * Creates the function that adds an interval to a timestamp. Spark adds months and days to the local time. If the
    * clocks skip the local time of the sum, Spark moves the sum forward, possibly beyond the result for a later
-   * timestamp. Adding months moves the last days of a long month to the last day of a shorter month, and keeps the time
-   * of day. This also breaks the order.
+   * timestamp. Adding months also breaks the order: the last days of a long month move to the last day of a shorter
+   * month, and keep their times of day.
    */
   private def shifted(
       e: TimeZoneAwareExpression, time: Expression, months: Long, days: Long, micros: Long): Option[MonotoneFunction] = {

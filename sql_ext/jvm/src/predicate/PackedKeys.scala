@@ -8,8 +8,9 @@ import org.apache.spark.sql.catalyst.expressions.codegen.CodegenFallback
 import org.apache.spark.sql.types._
 
 /**
- * Many distinct keys, each as a long in ascending order. A key is an integer, a date or a timestamp, or the hash of a
- * string or binary value. The class compares by identity, so that an expression with these keys is compared quickly.
+ * Many distinct keys, stored as longs in ascending order. A key is an integer, a date or a timestamp, or the hash of a
+ * string or binary value. Two objects of this class are equal only if they are the same object, so that comparisons of
+ * expressions are fast.
  */
 final class PackedKeys(sorted: Array[Long]) extends Serializable {
   def size: Int = sorted.length

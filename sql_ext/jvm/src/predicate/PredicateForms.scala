@@ -9,8 +9,8 @@ import org.apache.spark.unsafe.types.UTF8String
 
 /**
  * Rewrites predicates that compare something other than a column, such as `coalesce(c, 0) = 1` or `(c = 1) IS NOT
- * TRUE`. The rewritten predicate is TRUE for each row that satisfies the original predicate. With `negated`, it is TRUE
- * for each row that satisfies the negation of the original predicate.
+ * TRUE`. The rewritten predicate is TRUE for each row that satisfies the original predicate. With `negated`, the
+ * rewritten predicate is TRUE for each row that satisfies the negation of the original predicate.
  *
  * @param isColumn    returns true for a column, and for an expression that has an index
  * @param isNegatable returns true if a predicate is NULL only in rows with NULL in one of the predicate's columns
