@@ -2,9 +2,9 @@
 
 ADVISE reads this driver's record of scans, and the records that other drivers have saved next to
 the indexes (``spark.sieve.history``). ADVISE chooses the columns whose indexes would let scans skip
-the most bytes. Like ESTIMATE, it tests each of these columns on a sample of the table's files. The
-answer omits columns whose values are in most files. The answer also omits tables and columns that
-the user may not query. If the answer contained them, it would reveal what other users query.
+the most bytes. Like ESTIMATE, ADVISE tests each of these columns on a sample of the table's files.
+The answer omits columns whose values are in most files. The answer also omits tables and columns
+that the user may not query, because it would otherwise reveal what other users query.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ def advise(command: commands.AdviseIndexes, context: StatementContext) -> list[R
 def _wanted(
     groups: Sequence[ScanGroup], indexed: Mapping[TableColumn, str], context: StatementContext
 ) -> list[Suggestion]:
-    """The suggested indexes, of which each has been tested.
+    """The suggested indexes, each of which has been tested.
 
     Each step tests the suggestion that could save the most bytes. The result of the test can change
     the next step's suggestions: if a column's values are in all files, another column of the same
@@ -212,9 +212,10 @@ def _existing(
 def _is_wasted(index: RegisteredIndex, work: IndexWork) -> bool:
     """Returns whether an index skips too little to be worth keeping.
 
-    If the build found that no index on this column can help, the index is wasted unless the scans
-    that used no other index skipped more than `WORTHWHILE_SHARE` of their bytes. Any other index is
-    wasted if at least `WASTED_SCANS` scans have used it and all of them skipped nothing.
+    If the build found that no index on this column can help, only the scans that used no other
+    index count. The index is wasted if these scans skipped at most `WORTHWHILE_SHARE` of their
+    bytes. Any other index is wasted if at least `WASTED_SCANS` scans have used the index, and none
+    of these scans skipped any bytes.
     """
     if isinstance(index, Usable) and benefit_of_version(index.manifest) is Benefit.CANNOT:
         return work.skipped_alone <= WORTHWHILE_SHARE * (work.read_alone + work.skipped_alone)

@@ -38,8 +38,8 @@ def change_between(before: Manifest, now: Manifest) -> Change:
 def answer_rows(outcomes: Iterable[Outcome], context: StatementContext) -> list[Row]:
     """One row for each index, with the result columns of CREATE.
 
-    Callers must first finish all operations on the indexes, because these collect the advice that
-    the rows show.
+    Callers must first finish all operations on the indexes, because the operations collect the
+    advice that the rows show.
     """
     return [
         (

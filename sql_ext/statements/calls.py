@@ -33,7 +33,7 @@ class CallReader(Words):
         self.places: dict[str, Token] = {}
 
     def read(self, tree: Node) -> Command:
-        """The command record for a parse tree of the rule ``call``. Invalid: InvalidInputError."""
+        """The command record of a parsed call. Raises InvalidInputError if the call is invalid."""
         parts = {str(child.data): child for child in tree.children if isinstance(child, Tree)}
         holder = next(c for c in tree.children if isinstance(c, Token) and c.type != "CALL")
         if identifier(holder).lower() != "sieve":

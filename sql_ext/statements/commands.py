@@ -53,7 +53,7 @@ class ColumnPath(_Name):
 
 @dataclass(frozen=True, slots=True)
 class CreateIndex:
-    """``CREATE SIEVE INDEX``: creates an index for each column, or none if a build fails.
+    """``CREATE SIEVE INDEX``: creates an index for each column, or no index if a build fails.
 
     Attributes:
         columns: columns to index, at least one. If ``name`` is given, there is exactly one column.
@@ -77,7 +77,7 @@ class CreateIndex:
 
 @dataclass(frozen=True, slots=True)
 class RefreshIndex:
-    """``REFRESH SIEVE INDEX``: updates an index, named by name or column, or all indexes."""
+    """``REFRESH SIEVE INDEX``: updates one index, given by name or column, or all indexes."""
 
     result_columns: ClassVar[ResultColumns] = _columns(answer_columns.Built)
 

@@ -84,7 +84,7 @@ def advice(
     """Advice on an index that helps little or not at all. None for an index that helps.
 
     Args:
-        expected: the expected reads of queries (see `of_queries`).
+        expected: how much each kind of query is expected to read (see `of_queries`).
         kind: the kind of the index. None for an ordinary index, which has one value per row.
         mapped: whether the index contains a segment of the shape `map`.
     """
@@ -253,7 +253,7 @@ def _expected(manifest: Manifest) -> Iterator[tuple[str, str]]:
 
 
 def _expected_of_texts(stats: BuildStats, what: str) -> Iterator[tuple[str, str]]:
-    """Yields how much queries for texts of several lengths are expected to read."""
+    """Yields how much queries are expected to read, for texts of several lengths."""
     of_key = next((kind for kind in stats.expected if kind.kind == "present"), None)
     if of_key is None:
         return

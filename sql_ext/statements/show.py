@@ -141,8 +141,8 @@ def _at_a_glance(
     try:
         table = context.table(name, jobs=False)
         if table.info.format_name in UNCHANGING:
-            # A listing of these files can need a Spark job. So this code only compares the time of
-            # the last commit.
+            # A listing of these files can need a Spark job. So this code only compares the times of
+            # the last commit and of the indexed snapshot.
             return [_glance(table, index, _behind_commits(table, index)) for index in indexes]
         return [_glance(table, index, _freshness(table, index, context)) for index in indexes]
     except (SieveError, Py4JError, PySparkException) as error:

@@ -37,7 +37,7 @@ def call(body: Mapping[str, Any], context: StatementContext) -> Mapping[str, Any
     """Runs the table function that a request names, and returns its columns and rows.
 
     Args:
-        body: contains ``name`` (the function's) and ``arguments``.
+        body: contains ``name`` (the function's name) and ``arguments``.
     """
     function = FUNCTIONS[body["name"]]
     return {"columns": function.columns, "rows": function.rows(body["arguments"], context)}
@@ -67,8 +67,8 @@ def _index_with_keys(given: Arguments, context: StatementContext) -> Usable:
 
 
 def _files(given: Arguments, context: StatementContext) -> Sequence[Row]:
-    # The only purpose of this line is an error if the relation is not a table with files. The
-    # user's own session plans the scan, in the next line.
+    # This line only serves to raise an error if the relation is not a table with files. The user's
+    # own session plans the scan, in the next line.
     context.table(_table(given))
     scan = context.driver.explain().files(context.session, given["table"], given["predicate"])
     return list(files.file_rows(json.loads(scan)))
