@@ -73,7 +73,7 @@ def check_executors(context: SparkContext) -> None:
     """
     needed = (*_NEEDED, segment_tasks.__name__)
 
-    # Executors cannot import this module, so this function contains all code of the task.
+    # Executors cannot import this module, so the function `missing` contains all code of the task.
     def missing(_: object) -> list[str]:
         lacks = []
         for name in needed:

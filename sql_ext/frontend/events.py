@@ -1,10 +1,10 @@
 """Table events: updates indexes after drops, renames, schema changes and writes of tables.
 
 The shim reports events of Spark's catalog and of writes. After the drop of a table, this module
-drops the table's indexes. After a rename or a schema change, it updates the registrations of the
-table's indexes. After a write, it refreshes the table's indexes in the background. In overwrite
-mode, ``saveAsTable`` drops and replaces a table. Then this module creates the table's indexes
-again, from definitions that it saved at the drop.
+drops the table's indexes. After a rename or a schema change, this module updates the registrations
+of the table's indexes. After a write, this module refreshes the table's indexes in the background.
+In overwrite mode, ``saveAsTable`` drops and replaces a table. This module then creates the table's
+indexes again, from definitions that this module saved at the drop.
 """
 
 from __future__ import annotations
@@ -69,8 +69,8 @@ class _Write:
     Attributes:
         replaced: whether one of these writes replaced the table.
         every: whether one of the writing sessions has set ``spark.sieve.refresh.auto``. The refresh
-            then covers all indexes of the table. If no writing session has set it, the refresh
-            covers only indexes whose option ``refresh`` is ``auto``.
+            then covers all indexes of the table. Without this setting, the refresh covers only
+            indexes whose option ``refresh`` is ``auto``.
     """
 
     replaced: bool = False
@@ -192,8 +192,8 @@ class AutoRefresh:
         key = _key(identity)
         with self._lock:
             if key in self._missed:
-                # Another thread is refreshing this table. The answer of that thread reports this
-                # write to the shim, which then sends another event.
+                # Another thread is refreshing this table. That thread's answer reports this write
+                # to the shim, which then sends another event.
                 self._missed[key] = write | (self._missed[key] or _Write())
                 return None
             self._missed[key] = None

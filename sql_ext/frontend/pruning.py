@@ -13,11 +13,12 @@ Hudi lists partially visible slices for the query, the request contains ``in_par
 
 An answer contains ``dictionary``, ``skip``, ``used``, ``narrows``, ``reasons``, ``functions`` and
 ``detail``. If the scan reads only some ranges of some files, ``parts`` describes these files. In
-``parts``, ``files`` is the number of such files. ``sizes`` contains the size in bytes of each range
-except the last range of each file. ``skip`` contains a bit for each range. ``rows`` contains three
-integers per file: the file's number minus the previous file's number, the number of ranges, and the
-size of the footer in bytes. For a partially visible slice, ``skip`` considers the slice's rows at
-the query's instant, and ``skip_in_part`` considers all rows that were ever written to the slice.
+``parts``, ``files`` is the number of files that the scan reads in part. ``sizes`` contains the size
+in bytes of each range except the last range of each file. ``skip`` contains a bit for each range.
+``rows`` contains three integers per file: the file's number minus the previous file's number, the
+number of ranges, and the size of the footer in bytes. For a partially visible slice, ``skip``
+considers the slice's rows at the query's instant, and ``skip_in_part`` considers all rows that were
+ever written to the slice.
 
 If the front end does not know a fingerprint's hash, its answer contains only ``unknown``. The
 driver then repeats the request with ``parts``.

@@ -39,7 +39,9 @@ _parsed = lru_cache(64)(parse_statement)
 
 
 class StatementService:
-    """Parses and runs statements. The first run of a statement connects to the SparkContext.
+    """Parses and runs statements.
+
+    The first statement that runs connects the front end to the SparkContext.
 
     Attributes:
         auto_refresh: handles the events of tables and refreshes indexes after writes.
@@ -96,7 +98,7 @@ class StatementService:
                 log.warning("%s: %s%s", label, f"index {index}: " if index else "", sentence)
 
     def _begun(self, request: Request, label: str, settings: Settings) -> StatementContext:
-        """The context of a request. `label` begins the descriptions of the request's Spark jobs."""
+        """The context of a request. The descriptions of its Spark jobs begin with `label`."""
         session = request.session()
         context = self._attached()
         driver = self._gateway.entry_point

@@ -27,8 +27,8 @@ PACKAGE = "org/apache/spark/sql/sieve"
 # same two files.
 SETTINGS = HERE.parent / "settings.json"
 REASONS = HERE.parents[1] / "sieve" / "reader" / "reason.py"
-# Each entry of a zip file contains a time. If this time is fixed, the same classes always result in
-# a jar with the same bytes.
+# Each entry of a zip file contains a time. With a fixed time, the same classes always result in a
+# jar with the same bytes.
 ZIP_EPOCH = (1980, 1, 1, 0, 0, 0)
 
 
@@ -54,7 +54,7 @@ def inspect(home: Path) -> Spark:
 
 
 def sources(spark: Spark) -> list[Path]:
-    """The common sources, and this Spark line's own source for each file name in ``compat``."""
+    """The common sources and, for each file name in ``compat``, the source for this Spark line."""
     major = spark.line.split(".")[0]
     nearest = {
         file.name: file

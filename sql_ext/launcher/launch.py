@@ -50,8 +50,8 @@ ICEBERG_PACKAGES = {
 THRIFT_SERVER_CLASS = "org.apache.spark.sql.hive.thriftserver.HiveThriftServer2"
 CONNECT_SERVER_CLASS = "org.apache.spark.sql.connect.service.SparkConnectServer"
 
-# These options of spark-submit take precedence over --conf. The dict maps each option to the
-# setting that it sets.
+# Options of spark-submit that take precedence over --conf. The dict maps each option to the setting
+# that the option sets.
 _ALIASES = {
     "--jars": "spark.jars",
     "--packages": "spark.jars.packages",

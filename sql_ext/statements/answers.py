@@ -1,4 +1,4 @@
-"""Result rows of CREATE, REFRESH and OPTIMIZE: how each index has changed, and advice on it."""
+"""Result rows of CREATE, REFRESH and OPTIMIZE: each index's change, and advice on the index."""
 
 from __future__ import annotations
 

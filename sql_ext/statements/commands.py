@@ -48,7 +48,7 @@ class Namespace(_Name):
 
 
 class ColumnPath(_Name):
-    """Name of a column or of a struct's field (``a.b``), in the case that the user typed."""
+    """Name of a column or of a struct's field (``a.b``), in the user's spelling."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,8 +221,8 @@ class ExplainSieve:
     Attributes:
         query: text of the query, unchanged. Spark parses it.
         margin: text before the query, with a blank in place of each character except line breaks.
-            Spark parses margin and query together, so positions in its messages are positions in
-            the whole statement.
+            Spark parses margin and query together, so positions in Spark's messages are positions
+            in the whole statement.
     """
 
     result_columns: ClassVar[ResultColumns] = _columns(answer_columns.Scan)

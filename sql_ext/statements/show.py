@@ -133,7 +133,7 @@ def _unreadable(error: Exception) -> str:
 def _at_a_glance(
     identity: TableIdentity, indexes: Sequence[RegisteredIndex], context: StatementContext
 ) -> list[_Glance]:
-    """Returns what SHOW reports about each index, as far as this needs no Spark job."""
+    """Returns the parts of SHOW's report on each index that need no Spark job."""
     doing = context.background.state(identity.namespace, identity.table)
     if doing or not any(isinstance(index, Ready) for index in indexes):
         return _unread(indexes, doing)
