@@ -72,8 +72,8 @@ object Counters {
   }
 
   /**
-   * A quantile of the latest prune calls' durations, in milliseconds, rounded up. `share` is the share of the calls
-   * that took at most this time.
+   * A quantile of the latest prune calls' durations, in milliseconds, rounded up. `share` is the fraction of the calls
+   * that took at most the returned time.
    */
   private def within(share: Double): Long = {
     val sorted = Seq.tabulate(latest.length)(latest.get).filter(_ > 0).sorted

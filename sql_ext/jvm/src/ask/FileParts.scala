@@ -25,7 +25,7 @@ final class FileParts private (
     if (at < 0) None
     else {
       val first = if (at == 0) 0 else ends(at - 1)
-      // A file with n ranges has n - 1 cuts, so the `at` files before this file have, in total, `at` fewer cuts than
+      // Each file has one cut fewer than it has ranges. So the `at` earlier files have, in total, `at` fewer cuts than
       // ranges.
       val own = cuts.slice(first - at, ends(at) - at - 1)
       val (skipped, kept) = FileRanges.between(own.toSeq, length).zipWithIndex

@@ -120,7 +120,7 @@ object FrontendClient {
     case _ => Long.MaxValue
   }
 
-  /** The front end receives and processes at least this number of characters of a long request in a millisecond. */
+  /** The minimum speed at which the front end receives and processes a long request, in characters per millisecond. */
   private val charactersAMilli = 4000
 
   /**

@@ -75,7 +75,7 @@ object FrontendProcess extends Logging {
   def isNew: Boolean = current == null
 
   /**
-   * Starts the front end on another thread. Ignores a failure to start it, because a query that needs the front end
+   * Starts the front end on another thread. Ignores a failure of the start, because a query that needs the front end
    * reports this failure.
    */
   def startBeside(session: Compat.Session): Unit = daemon("sieve-start") {

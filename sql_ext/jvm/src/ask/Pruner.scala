@@ -27,7 +27,7 @@ import org.apache.spark.sql.sieve.predicate.{Filters, TopK}
  * @param rangesOf     returns the number of ranges of a listed file, or the reason why no index covers the file
  * @param detail       an explanation of a reason
  * @param functions    the names of functions in the filter that no index can evaluate
- * @param narrows      whether the indexes evaluated more of the filter than IS NOT NULL
+ * @param narrows      whether the indexes evaluated anything in the filter other than IS NOT NULL
  */
 final case class Pruned(
     remaining: Seq[PartitionDirectory], ranges: RangeCounts, used: Seq[String], reasons: Map[Reason, Long],
@@ -123,7 +123,7 @@ object Pruner extends OnceLogging {
         }
         ask(Map.empty, prefetched) match {
           // For a top-k query, the front end counts rows. Rows of unlisted files must not count, so the second request
-          // contains the numbers of the listed files.
+          // names the listed files by their numbers.
           case (reply, Some(known)) if first.nonEmpty =>
             val groups = FileGroups.of(listed, locations, known, index.relation, first.get)
             ask(Map("present" -> Map("dictionary" -> reply.get("dictionary"), "groups" -> groups)), None)

@@ -98,8 +98,8 @@ object Registry extends Logging {
   }
 
   /**
-   * Removes the entry of a table or, without `table`, of all tables in a database. A new table of the same name has its
-   * own properties.
+   * Removes the entry of a table. If `table` is None, removes the entries of all tables in the database. A new table of
+   * the same name has its own properties.
    */
   def invalidate(application: String, database: String, table: Option[String]): Unit = synchronized {
     entries.keySet.removeIf(k =>

@@ -90,7 +90,7 @@ object FileCuts {
 
   private def rowGroups(path: Path, conf: Configuration): (Seq[Long], Long) = {
     val file = HadoopInputFile.fromPath(path, conf)
-    // Without these options, the reader would load Hadoop's configuration files again for each file.
+    // Without explicit options, the reader would load Hadoop's configuration files again for each file.
     val reader = ParquetFileReader.open(file, HadoopReadOptions.builder(conf, path).build())
     val starts =
       try reader.getRowGroups.asScala.filter(_.getRowCount > 0).map(_.getStartingPos).toSeq

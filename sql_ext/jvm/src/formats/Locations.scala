@@ -13,9 +13,9 @@ import org.apache.spark.sql.types.StructType
 final case class State(length: Long, modified: Long)
 
 /**
- * A file or file slice that an index entry describes. `shown` is the state that contains exactly the rows that the
- * reader returns, or None if that state cannot be determined. If the reader returns only some rows of the location,
- * `written` is the state that contains all rows.
+ * A file or file slice that an index entry describes. `shown` is the state with exactly the rows that the reader
+ * returns; None if this state is unknown. If the reader returns only some rows of the location, `written` is the state
+ * that contains all rows.
  */
 final case class Location(path: Path, shown: Option[State], written: Option[State] = None)
 

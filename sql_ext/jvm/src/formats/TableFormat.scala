@@ -50,9 +50,7 @@ trait TableFormat {
   /** True if a listing always shows the same state of the table. */
   def isPinned(location: FileIndex): Boolean = true
 
-  /**
-   * The files that a scan with these filters will list, if an optimizer rule has already listed these files.
-   */
+  /** The files that a scan with these filters will list. None if these files have not been listed yet. */
   def listed(location: FileIndex, filters: Seq[Expression]): Option[Seq[PartitionDirectory]] = None
 
   /** True if the names of folders contain the values of partition columns. */
@@ -69,7 +67,7 @@ trait TableFormat {
   /** The columns of the files. */
   def columns(relation: HadoopFsRelation): StructType = relation.dataSchema
 
-  /** The relation of the underlying files, which also shows the rows that the table hides. */
+  /** The relation of the underlying files. This relation also returns the rows that the table hides. */
   def physical(relation: HadoopFsRelation): HadoopFsRelation = relation
 
   /**

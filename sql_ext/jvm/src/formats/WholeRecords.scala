@@ -28,9 +28,9 @@ import org.apache.spark.util.NextIterator
  * nothing about queries of other columns.
  *
  * If a plan reads the column `damaged`, the reader parses whole records in mode FAILFAST. At the first error, the
- * reader returns one row in which `damaged` is true, and skips the rest of its split. If a plan does not read the
- * column `damaged`, it needs only a sample of the rows, and the reader parses in mode PERMISSIVE. An error that
- * concerns no single record ends the sample early.
+ * reader returns one row in which `damaged` is true, and skips the rest of its split. A plan that does not read the
+ * column `damaged` needs only a sample of the rows, so the reader parses in mode PERMISSIVE. An error that does not
+ * belong to a single record ends the sample early.
  */
 class WholeRecords(inner: FileFormat, isCsv: Boolean) extends FileFormat with Serializable {
   override def inferSchema(
