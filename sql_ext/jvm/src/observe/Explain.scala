@@ -207,8 +207,9 @@ object Explain {
   private def scans(plan: SparkPlan): Seq[PlannedScan] = {
     val own = plan match {
       case PlannedScan(scan) => Seq(scan)
-      // Applies a rule that Spark itself applies while the query runs. The rule makes a filter on join keys use a
-      // broadcast of these keys in this plan. If the plan has no broadcast of the keys, the rule removes the filter.
+      // Applies a rule that Spark itself applies while the query runs. If the plan has a broadcast of join keys, the
+      // rule makes filters on these keys use the broadcast. If the plan has no broadcast of the keys, the rule removes
+      // the filter.
       case adaptive: AdaptiveSparkPlanExec => scans(PlanAdaptiveDynamicPruningFilters(adaptive)(adaptive.inputPlan))
       case stage: QueryStageExec => scans(stage.plan)
       case cached: InMemoryTableScanExec => scans(cached.relation.cachedPlan)

@@ -70,7 +70,8 @@ class BytesLeft(session: Compat.Session, plan: LogicalPlan) {
           known = Filters.evaluable(DataSourceStrategy.normalizeExprs(filters, scan.output))
           asked = known.filter(_.references.forall(a => !partitions(a.name)))
           indexed = new IndexedColumns(scan, files, entry, session)
-          // Spark adds IS NOT NULL filters on join keys. Such a filter does not count, because it is not selective.
+          // Spark adds IS NOT NULL filters on join keys. An IS NOT NULL filter does not count, because it is not
+          // selective.
           if asked.exists(f => !f.isInstanceOf[IsNotNull] && indexed.occurIn(f))
           listed <- TableFormat.of(files).listed(files.location, known)
           bytes <- new SieveFileIndex(scan, files, table, entry, session, showsSplits = false).estimate(listed, asked)

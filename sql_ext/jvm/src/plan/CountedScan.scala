@@ -91,8 +91,8 @@ trait CountedScan extends FileSourceScanExec {
   def readsRanges: Boolean = relation.location match {
     // A bucketed scan reads only whole files, because Spark groups whole files by bucket.
     case _ if bucketedScan || optionalBucketSet.nonEmpty => false
-    // With this setting, Spark skips the rest of a split after the first damaged bytes, so the returned rows depend on
-    // how files are split.
+    // With `ignoreCorruptFiles`, Spark skips the rest of a split after the first damaged bytes, so the returned rows
+    // depend on how files are split.
     case _ if new FileSourceOptions(CaseInsensitiveMap(relation.options)).ignoreCorruptFiles => false
     case index: SieveFileIndex => !index.showsSplits && !output.exists {
       case FileSourceConstantMetadataAttribute(a) => CountedScan.ofSplits(a.name)
@@ -110,8 +110,8 @@ trait CountedScan extends FileSourceScanExec {
   /** The RDD of Spark's own scan, or an RDD of ranges if the listing restricts files to ranges. */
   override lazy val inputRDD: RDD[InternalRow] = {
     val read =
-      // After the files were listed, the user may have allowed readers to omit rows. In this case, the scan lists its
-      // files again without the top-k condition.
+      // If, since the listing, the user has allowed readers to omit rows, the scan lists its files again without the
+      // top-k condition.
       if (TopK.in(dataFilters).nonEmpty && TopK.mayBeMissing(relation)) withoutBound
       else {
         val files = selectedFiles

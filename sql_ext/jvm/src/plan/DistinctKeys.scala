@@ -34,7 +34,7 @@ case class AmongKeys(key: Expression, keys: Expression)
  * sorted array of ranges. A range has a first and a last value. If there are few values, each value is a range of its
  * own. If the number of values exceeds a limit, each task merges values into ranges, and the widest gaps remain between
  * the ranges. The second field has all values as `PackedKeys`; it is NULL if there are too many values, or if a value's
- * type has no packed keys. So the memory of tasks and of the driver is limited.
+ * type has no packed keys. The limits also bound the memory of tasks and of the driver.
  */
 case class DistinctKeys(
     child: Expression, mutableAggBufferOffset: Int = 0, inputAggBufferOffset: Int = 0)
@@ -98,8 +98,8 @@ object DistinctKeys {
 }
 
 /**
- * Collects values as ranges and as packed keys. Merges ranges if there are too many, and drops the packed keys if there
- * are too many.
+ * Collects values as ranges and as packed keys. Merges ranges if there are too many ranges, and drops the packed keys
+ * if there are too many keys.
  */
 final class KeyBuffer(
     of: DataType, before: IndexedSeq[(Any, Any)] = IndexedSeq.empty, keys: Option[Array[Long]] = Some(Array.empty)) {
@@ -132,7 +132,7 @@ final class KeyBuffer(
     if (all.get.size > RunTimeFilters.mostPacked) all = None
   }
 
-  /** All values in ascending order; None if there are too many, or if their type has no packed keys. */
+  /** All values in ascending order; None if there are too many values, or if the values' type has no packed keys. */
   def packed: Option[Array[Long]] = all.map { set =>
     val keys = set.iterator.toArray
     java.util.Arrays.sort(keys)

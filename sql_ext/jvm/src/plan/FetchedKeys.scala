@@ -54,7 +54,8 @@ object FetchedKeys extends OnceLogging {
     case scan: RunTimeFilteredScan => isKnown(scan.child)
     case cached: InMemoryRelation => isRepeatable(cached.cachedPlan)
     case source: DataSourceV2ScanRelation => TableFormat.isOfSnapshot(source.scan)
-    // Delta's MERGE stores its source as a checkpoint. If Spark loses a block of a complete checkpoint, the query fails.
+    // Delta's MERGE stores its source as a checkpoint. If Spark loses a block of a complete checkpoint, the query
+    // fails.
     case stored: LogicalRDD => stored.rdd.isCheckpointed
     case scan: LogicalRelation => scan.relation match {
       // The following condition excludes scans that can return other rows in a second run. A scan of a whole catalog
@@ -99,7 +100,10 @@ object FetchedKeys extends OnceLogging {
     case _ => false
   }
 
-  /** True if equal values of a type always have equal bytes. Strings do so only in the binary collation. */
+  /**
+   * True if equal values of a type always have equal bytes. Equal strings have equal bytes only in the binary
+   * collation.
+   */
   private def isSameIfEqual(of: DataType): Boolean = !of.existsRecursively {
     case text: StringType => text != StringType
     case _ => false
@@ -139,8 +143,8 @@ object FetchedKeys extends OnceLogging {
 
   /**
    * True if reading the keys costs little compared with the scans that the keys prune. Costs are measured in bytes. The
-   * cost of the build side is the size of its leaves. Each join or aggregate adds this size once more, because it can
-   * need an exchange. A scan of unknown size does not count as a pruned scan, because it might be small.
+   * cost of the build side is the size of its leaves. Each join or aggregate adds the leaves' size once more, because
+   * this node can need an exchange. A scan of unknown size does not count as a pruned scan, because it might be small.
    *
    * @param left returns the bytes that a leaf reads after indexes have skipped files; called only if Spark's own
    *             estimates do not decide

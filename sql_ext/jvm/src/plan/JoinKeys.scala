@@ -31,12 +31,12 @@ import org.apache.spark.sql.sieve.formats.TableFormat
  * the removed rows, and if the nodes between the join and the scan return the same other rows even without the removed
  * rows. So there are two conditions:
  *
- *  - `f` is any side of an inner or left semi join, the side of an outer join whose columns are NULL in rows without a
- *    match, or the right side of a left anti join. If Spark broadcasts the other side, the broadcast supplies the keys.
+ *  - `f` is either side of an inner or left semi join, the right side of a left outer, left anti or existence join, or
+ *    the left side of a right outer join. If Spark broadcasts the other side, the broadcast supplies the keys.
  *    Otherwise, a subquery collects the keys (`FetchedKeys` decides when).
  *  - Each node between the join and the scan is a deterministic projection, a filter, a grouping by the key, a union,
- *    or a join. Filtering this side of such a join must have the same result as filtering the joined rows. No node is a
- *    limit, a window or a sample. The only nondeterministic projection is the one in which MERGE numbers the rows of
+ *    or a join. For such a join, filtering the input must have the same result as filtering the joined rows. No node is
+ *    a limit, a window or a sample. The only nondeterministic projection is the one in which MERGE numbers the rows of
  *    its target (`TableFormat.numbersRows`).
  *
  * Spark reuses a broadcast only for an equal plan. So the plan of a broadcast side must not change if the side supplies

@@ -10,9 +10,9 @@ import org.apache.spark.sql.sieve.formats.TableFormat
  */
 object NumberedRows extends PredicateHelper {
   /**
-   * Moves those conditions of a filter that use only the target's columns below the projection that adds row numbers.
-   * None if no condition uses only these columns. The removed rows get no number, which is correct, because the numbers
-   * only distinguish rows.
+   * Moves conditions of a filter below the projection that adds row numbers, if the conditions use only the target's
+   * columns. None if the filter has no such condition. The removed rows get no number, which is correct, because the
+   * numbers only distinguish rows.
    *
    * {{{
    * Filter (k >= 70)                     Project [k, number, file]

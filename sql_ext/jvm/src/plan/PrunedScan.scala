@@ -16,7 +16,7 @@ import org.apache.spark.sql.sieve.formats.TableFormat
 import org.apache.spark.sql.types.StructType
 
 /**
- * A DataSource V2 scan that omits files if, according to an index, none of their rows match. A second scan of the table
+ * A DataSource V2 scan that omits the files in which, according to an index, no row matches. A second scan of the table
  * reads the remaining files. The table's own scan `own` answers all other calls of Spark. `own` stays unchanged,
  * because other parts of a plan may share it.
  *
@@ -55,7 +55,7 @@ class PrunedScan(val own: Scan, val index: SieveFileIndex, val filters: Seq[Expr
   override def toBatch: Batch = new PrunedBatch(this)
 
   /**
-   * Tells Spark whether readers return columnar batches. Without this method, Spark would list the files during
+   * Tells Spark whether readers return columnar batches. To find this out, Spark would otherwise list the files during
    * planning.
    */
   override def columnarSupportMode: Scan.ColumnarSupportMode =

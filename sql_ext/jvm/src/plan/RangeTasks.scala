@@ -25,9 +25,7 @@ class RangeTasks(session: SparkSession, isSplitable: Path => Boolean) {
   private val taskBytes = 8L << 20
   private type Listed = Seq[(InternalRow, FileStatusWithMetadata)]
 
-  /**
-   * Returns the tasks of a scan. There are at most as many tasks as Spark would create for the whole files.
-   */
+  /** Returns the tasks of a scan. The number of tasks is at most the number that Spark would create for whole files. */
   def of(files: Listed): Seq[FilePartition] = {
     val most = Seq(1L,
       sparks(files.map { case (_, file) => FileRanges.bytes(file) }),
@@ -41,8 +39,8 @@ class RangeTasks(session: SparkSession, isSplitable: Path => Boolean) {
     }), whole).size
     // Spark adds a cost in bytes each time a task opens a file. Tasks that read ranges can open files more often than
     // tasks that read whole files. So this loop raises the task size until the number of tasks is at most the number
-    // for whole files. The steps are small, because doubling the size could halve the number of tasks. The cost of an
-    // opening is a setting without an upper limit, so the loop also ends if the size overflows.
+    // for whole files. The steps are small, because doubling the size could halve the number of tasks. The cost of
+    // opening a file is a setting without an upper limit, so the loop also ends if the task size overflows.
     val sizes = Iterator.iterate(most)(size => size + size / 8 + 1).takeWhile(_ > 0)
     sizes.map(packed(pieces, _)).find(_.size <= tasks).getOrElse(packed(pieces, Long.MaxValue))
   }

@@ -4,8 +4,8 @@ import org.apache.spark.sql.sieve.ask.Pruned
 import org.apache.spark.sql.sieve.base.{Reason, Settings, SieveException}
 
 /**
- * Implements `spark.sieve.require`. With this setting, a query fails if an index could evaluate the query's filter but
- * was not used.
+ * Implements `spark.sieve.require`. Under `spark.sieve.require`, a query fails if an index could evaluate the query's
+ * filter but was not used.
  */
 object RequireCheck {
   def apply(index: SieveFileIndex, pruned: Pruned): Unit = if (Settings.required(index.executing)) {

@@ -29,7 +29,7 @@ object RunTimeFilters {
   val mostKeys = 10000
   val mostBytes = 500000L
   /**
-   * The maximum number of packed keys in a filter. The driver stores 8 bytes for each key, and the request for the front
+   * The maximum number of packed keys in a filter. The driver stores 8 bytes for each key, and the request to the front
    * end has 11 bytes for each key.
    */
   val mostPacked = 1000000
@@ -58,7 +58,7 @@ object RunTimeFilters {
     if (!Settings.joinPruning(index.executing)) Nil
     else filters.map(KeysOfExpression.without).filter(f => awaits(f) && index.indexed.occurIn(f))
 
-  /** The data filters of a scan, in which results replace the subqueries. */
+  /** The data filters of a scan, in which the results of subqueries replace the subqueries. */
   def resolved(scan: CountedScan): Resolved = {
     if (scan.dataFilters.exists(Filters.isUnused)) Counters.refused(Reason.JoinNotRepeatable)
     scan.relation.location match {
@@ -87,7 +87,7 @@ object RunTimeFilters {
   /** The maximum number of packed keys in a filter of this table. */
   def packable(index: SieveFileIndex): Int =
     if (Settings.joinAlways(index.executing)) mostPacked
-    // For a partitioned table of unknown size, Spark assumes this size.
+    // For a partitioned table of unknown size, Spark assumes the size `defaultSizeInBytes`.
     else if (index.sizeInBytes >= index.executing.sessionState.conf.defaultSizeInBytes) 0
     else math.min(mostPacked, index.sizeInBytes / bytesOfPackedKey).toInt
 

@@ -16,7 +16,7 @@ import org.apache.spark.sql.sieve.formats.{RangeListing, TableFormat}
 import org.apache.spark.sql.types.StructType
 
 /**
- * A listing of a table that omits files and ranges if, according to an index, none of their rows match. Spark can
+ * A listing of a table that omits the files and ranges in which, according to an index, no row matches. Spark can
  * merge, reuse and re-plan scans of this listing. So a scan uses a prefetched answer only if the prefetched request
  * equals the scan's current request.
  *

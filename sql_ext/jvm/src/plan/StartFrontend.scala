@@ -12,7 +12,7 @@ import org.apache.spark.sql.sieve.base.{Compat, Settings, TableProperties}
 import org.apache.spark.sql.sieve.catalog.Registry
 
 /**
- * Starts the front end when Spark analyses the driver's first query that can use an index, so that the front end starts
+ * Starts the front end when Spark analyses the driver's first query that can use an index. The front end then starts
  * while Spark plans the query.
  */
 class StartFrontend(session: Compat.Session) extends Rule[LogicalPlan] {

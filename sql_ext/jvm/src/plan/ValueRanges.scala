@@ -49,7 +49,7 @@ object ValueRanges {
 
   /**
    * Returns at most `most` ranges that contain all given ranges. For numbers, dates and timestamps, the new ranges
-   * leave out the widest gaps. For other types, each new range contains equally many of the given ranges.
+   * leave out the widest gaps. For other types, all new ranges contain the same number of given ranges.
    */
   def over(sorted: IndexedSeq[(Any, Any)], t: DataType, most: Int): IndexedSeq[(Any, Any)] =
     if (sorted.size <= most) sorted

@@ -49,7 +49,7 @@ private object ExpressionRefusal {
   }
 
   /**
-   * True if an array or map contains structs. A scan can read only some fields of the structs, and an expression's key
+   * True if an array or map contains structs. A scan may leave out fields of the structs, and an expression's key
    * cannot contain the names of the fields in the files.
    */
   private def hasNestedStruct(of: DataType): Boolean = of.existsRecursively {

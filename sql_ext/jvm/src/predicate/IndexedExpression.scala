@@ -203,8 +203,8 @@ object IndexedExpression {
   }
 
   /**
-   * The expression of a plan that computes a single expression from the columns of one row. Refuses a plan of any other
-   * form.
+   * If a plan computes a single expression from the columns of one row, returns this expression. Refuses a plan of any
+   * other form.
    */
   private def single(plan: LogicalPlan): Either[String, Expression] = plan match {
     case Project(Seq(Alias(made, _)), _: Columns) => Right(made)
@@ -224,7 +224,7 @@ object IndexedExpression {
       // Spark resolves `right(c, 4)` to a conditional of this form. The normal form omits the conditional, because the
       // optimizer moves a comparison with the conditional into the branches.
       case If(IsNull(text), Literal(null, _), last @ Substring(of, _, _)) if text == of => withPaths(last, path)
-      // For a map, both expressions return the key's value, or NULL if the map lacks the key.
+      // For a map, `ElementAt` and `GetMapValue` both return the key's value, or NULL if the map lacks the key.
       case ElementAt(map, key, _, _) if map.dataType.isInstanceOf[MapType] => withPaths(GetMapValue(map, key), path)
       case column if path(column).nonEmpty => ColumnValue(path(column).get, column.dataType)
       case field if ColumnPath.inArray(field, path).nonEmpty => ColumnValue(ColumnPath.inArray(field, path).get, field.dataType)

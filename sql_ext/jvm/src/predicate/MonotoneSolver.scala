@@ -12,8 +12,8 @@ import org.apache.spark.sql.types._
  * which the function is monotone. The ranges also contain all arguments for which the function is not known to be
  * monotone.
  *
- * The position of an argument is its ordinal, or the negative ordinal if the function falls. So the result never
- * decreases when the position increases.
+ * The position of an argument is its ordinal, or the negative ordinal if the function falls. So the function's result
+ * never decreases when the position increases.
  *
  * @param column returns the type of an expression that is a plain column, and None for any other expression
  */

@@ -35,7 +35,7 @@ private object MonotoneTexts {
         at => ClockChanges.back(zone, at * MICROS_PER_SECOND) / MICROS_PER_SECOND)
     case Substring(written, Literal(0 | 1, _), Literal(_: Int, _)) if written.dataType == StringType => of(written)
     case Cast(written, _: IntegralType, _, _) if written.dataType == StringType => of(written)
-    // Excludes prefixes of texts, because some of them are no date or time, such as '2026-03-0'.
+    // Excludes prefixes of texts, because some prefixes, such as '2026-03-0', are neither a date nor a time.
     case Cast(written, DateType, _, _) if isWhole(written) => of(written)
     // The text can be a local time that the clocks of the time zone skip or repeat.
     case c @ Cast(written, TimestampType, _, _) if isWhole(written) => of(written).collect {

@@ -69,7 +69,7 @@ object PackedKeys {
   }
 }
 
-/** The filter `child IN keys`. If the keys are hashes, values that are not among the keys can satisfy the filter, too. */
+/** The filter `child IN keys`. If the keys are hashes, other values can satisfy the filter, too. */
 case class AmongPackedKeys(child: Expression, keys: PackedKeys)
     extends UnaryExpression with Predicate with CodegenFallback {
   override protected def nullSafeEval(value: Any): Any = keys.contains(PackedKeys.of(value, child.dataType))

@@ -13,8 +13,8 @@ import org.apache.spark.util.collection.OpenHashSet
  */
 private object DistinctGrams {
   /**
-   * Replaces the texts of each location by one row with an array of their distinct grams, in ascending order. A row with
-   * a negative location stays one row, whose array is NULL.
+   * Replaces the texts of each location by one row with an array of their distinct grams, in ascending order. A row
+   * with a negative location remains a row of its own, and its array is NULL.
    *
    * @param frame    rows in which the rows of each location are adjacent
    * @param text     the quoted name of the column with the texts

@@ -38,8 +38,8 @@ object StatementOwnership {
   val name: String = """(?:`(?:[^`]|``)*+`|[\p{L}\p{N}_]++)"""
   /** Matches a string literal. A literal with the prefix R has no escapes. */
   val string: String = """(?:(?<![\p{L}\p{N}_])[rR](?:'[^']*+'|"[^"]*+")|'(?:[^'\\]|\\.)*+'|"(?:[^"\\]|\\.)*+")"""
-  // A table can have the name "sieve", and a column the name "index". So if a table's or column's name can follow a
-  // verb, a SIEVE statement with this verb must have further text after SIEVE.
+  // A table can have the name "sieve", and a column the name "index". So if a verb can precede such a name, the word
+  // SIEVE alone does not make a SIEVE statement: further text must follow.
   private val kinds = Seq("CREATE|DROP|ALTER|SHOW|EXPLAIN|CHECK|ESTIMATE|ADVISE", "DESCRIBE|DESC",
     "OPTIMIZE|VACUUM", "REFRESH")
   private val Seq(plain, ofColumns, ofTables, ofPaths) = kinds
