@@ -1,4 +1,4 @@
-"""A Thrift server in the test run's own driver, and a counter of the files that clients read.
+"""Starts a Thrift server in the test run's own driver, and sorts the tests by corpus file.
 
 The tests of clients start, query and stop other Thrift servers in separate processes.
 """
@@ -29,7 +29,7 @@ def thrift_port(lab: Lab) -> Iterator[int]:
 
 
 def _await(port: int, seconds: float = 60) -> None:
-    """The server opens the port later, in a background thread."""
+    """Waits for the server's port, which a background thread opens."""
     deadline = time.monotonic() + seconds
     while True:
         try:

@@ -2,20 +2,21 @@
 
 In a ``.sql`` file, each statement ends with ``;`` at the end of a line. The statements before the
 line ``--@ queries`` make the file's tables, and run once. Each statement after the line ``--@
-queries`` runs once in every mode. For each statement, the ``.out`` file of the same name contains
-the sorted rows. Annotations precede a statement:
+queries`` runs once in every mode. The ``.out`` file with the same name as the ``.sql`` file
+contains the sorted rows of each statement. Annotations precede a statement:
 
---! files <= 2 of 20 with the index at most 2 files are read, without it 20 (also: = ) --! modes on
-strict the statement is run in these modes only (EXPLAIN SIEVE, say)
+    --! files <= 2 of 20    with the index, a query reads at most 2 files; without it, 20 files
+    --! files = 2 of 20     with the index, a query reads exactly 2 files
+    --! modes on strict     the statement runs only in the modes ``on`` and ``strict``
 
 Each file runs in strict mode with the index. Files in ``THINNED`` have many similar queries, so
 `make test` runs only a third of the queries in these files. `make test-long` runs all queries, and
 also audits the files that scans skip. A file also runs without the index, unless a stored digest
-proves that this run would pass again (``proven``). The files in ``EVERY_MODE`` also run over the
-Thrift server and, in `make test-long`, with default settings. The files in ``OVER_THRIFT`` also run
-over the Thrift server, where `make test` runs one query in four. Spark compiles the queries of the
-files in these two sets, and interprets the queries of all other files. With the option ``--every
-6``, only one query in six runs.
+proves that the run without the index would pass again (``proven``). The files in ``EVERY_MODE``
+also run over the Thrift server and, in `make test-long`, with default settings. The files in
+``OVER_THRIFT`` also run over the Thrift server, where `make test` runs one query in four. Spark
+compiles the queries of the files in ``EVERY_MODE`` and ``OVER_THRIFT``, and interprets the queries
+of all other files. With the option ``--every 6``, only one query in six runs.
 
 Long lists are hard to read, so in a statement ``{{3..9 step 2}}`` stands for ``3, 5, 7, 9``.
 """
@@ -31,9 +32,9 @@ MODES = ("off", "on", "strict", "audited", "thrift")
 """The ways in which a statement can run."""
 
 EVERY_MODE = {"statements"}
-"""The files that run in every mode, not only in ``off`` and ``strict``."""
+"""The files that run in every mode; the other files run only in some modes."""
 OVER_THRIFT = {"structs", "timestamps"}
-"""The files that also run over the Thrift server, which shows the values in other forms."""
+"""The files that also run over the Thrift server, whose results show values in other forms."""
 
 THINNED = {
     "dates", "decimals", "dynamic", "elements", "expressions", "floats", "functions",
@@ -57,7 +58,7 @@ class Files:
     total: int
 
     def allow(self, read: int) -> bool:
-        """Returns whether the annotation allows a scan with the index to read so many files."""
+        """Returns whether the annotation allows a scan with the index to read ``read`` files."""
         return read == self.most if self.exact else read <= self.most
 
 
@@ -76,7 +77,7 @@ class Statement:
 
     @property
     def sql(self) -> str:
-        """The statement's SQL with all series written out."""
+        """The statement's SQL, in which lists replace all series such as ``{{3..9}}``."""
         return _SERIES.sub(_series, self.text)
 
 

@@ -24,7 +24,7 @@ SETTINGS: Mapping[str, Mapping[str, str]] = {
 """The settings of a session in each mode."""
 
 MASKED = {"instant", "bytes", "seconds", "bytes_total", "bytes_read"}
-"""Columns in results of SIEVE statements whose values differ between runs."""
+"""Result columns of SIEVE statements; the values in these columns differ between runs."""
 
 MASKED_PROPERTIES = {
     "uuid", "instant", "bytes", "bytes as share of column", "build seconds", "built by", "path",
@@ -85,7 +85,7 @@ class ThriftEngine:
 
     Args:
         cursor: a cursor of PyHive.
-        server: a session in the server's driver; its UI store knows how many files are read.
+        server: a session in the server's driver, whose UI store knows how many files are read.
     """
 
     def __init__(self, cursor: Any, server: SparkSession) -> None:
@@ -113,7 +113,7 @@ class ThriftEngine:
         return int(known.last().executionId()) if known.size() else -1
 
     def _files_read(self, before: int) -> int:
-        """The number of files that executions with ids above `before` have read, by Spark's UI."""
+        """Sums the numbers of files read in Spark's UI, over all executions after `before`."""
         read = 0
         for number in range(before + 1, self._last_execution() + 1):
             found = self._store.execution(number)

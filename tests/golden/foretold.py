@@ -1,4 +1,4 @@
-"""Compares what EXPLAIN SIEVE predicts with the run, for each query of the corpus."""
+"""Compares the prediction of EXPLAIN SIEVE with the actual run for queries of the corpus."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from spark_session import Lab
 
 AT_RUN_TIME = "at run time"
 OF_VALUES = {"keys-too-many", "keys-failed", "unbounded"}
-"""Reasons that depend on values which only a run knows."""
+"""Reasons that EXPLAIN SIEVE cannot predict, because they depend on run-time values."""
 
 Counts = Mapping[tuple[str, str | None], int]
 
 
 def differences(lab: Lab, script: Script, every: int) -> list[str]:
-    """The queries whose run is known to differ from EXPLAIN SIEVE."""
+    """Describes each query of the file whose run differs from the prediction of EXPLAIN SIEVE."""
     wrong = []
     for number, statement in enumerate(script.queries):
         if not statement.only_reads:
@@ -44,9 +44,10 @@ def difference(lab: Lab, statement: Statement) -> list[str]:
 
 
 def compared(rows: Sequence[Mapping[str, Any]], run: Counts) -> Iterator[str]:
-    """See `difference`.
+    """Describes how a run differs from the rows of EXPLAIN SIEVE.
 
-    If scans share an exchange, or if a join is empty, a run has fewer scans than EXPLAIN shows.
+    A run can have fewer scans than EXPLAIN shows, because scans share an exchange or a join is
+    empty.
     """
     later = [row for row in rows if AT_RUN_TIME in (row["predicate"] or "")]
     said = {

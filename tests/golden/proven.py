@@ -1,6 +1,6 @@
-"""Records which files have passed without the index, so that the next test runs can omit them.
+"""Records the corpus files that have passed without the index; later test runs omit these files.
 
-Without the index, a file's rows and its count of data files read depend only on Spark's release,
+Without the index, a file's rows and the number of data files read depend only on Spark's release,
 the statements and their data. If a file has passed in the mode ``off``, ``off.json`` contains a
 digest of Spark's release, the ``.sql`` file and the ``.out`` file. As long as a file matches its
 stored digest, it would pass again. ``pytest tests/golden --regenerate`` stores the digests.

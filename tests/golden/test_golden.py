@@ -15,13 +15,14 @@ from spark_session import INTERPRETED, RANGES, Lab
 from thrift_session import thrift_session
 
 OFTEN = {"dynamic", "joinkinds", "joins", "subqueries"}
-"""The files about run-time pruning; EXPLAIN is compared for every eighth query of such a file.
+"""The corpus files about run-time pruning.
 
-For the other files, EXPLAIN is compared for every 48th query.
+For these files, a test compares EXPLAIN SIEVE with the run for every eighth query. For all other
+files, the test compares every 48th query.
 """
 
 FORETOLD = OFTEN | {"integers", "nulls", "partitions", "timestamps"}
-"""The files for which `make test` compares EXPLAIN."""
+"""The files for which `make test` compares EXPLAIN SIEVE with the actual run."""
 
 Connect = Callable[[], Engine]
 
@@ -137,7 +138,7 @@ def test_same_rows_in_every_mode(
 def test_explain_predicts_the_run(
     script: Script, lab: Lab, spark: Connect, every: int | None
 ) -> None:
-    """EXPLAIN SIEVE predicts which files a run lists and skips, its run-time values and reasons."""
+    """EXPLAIN SIEVE predicts a run: files listed, files skipped, run-time values and reasons."""
     assert spark
     session = Lab(lab.spark.newSession())
     session.sql(f"USE golden_{script.name}")

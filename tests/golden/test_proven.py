@@ -22,7 +22,7 @@ def copied(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.mark.parametrize("suffix", [".sql", ".out"])
 def test_other_statements_or_rows_are_not_proven(copied: Path, suffix: str) -> None:
-    """If a line is added to the ``.sql`` or the ``.out``, the stored proof no longer applies."""
+    """If a line is added to the ``.sql`` or ``.out`` file, the stored proof no longer applies."""
     with copied.with_suffix(suffix).open("a") as file:
         file.write("\n")
     assert not proven.is_proven(read_script(copied))

@@ -1,4 +1,4 @@
-"""With ``--every``, a run omits queries, but no statement that changes something."""
+"""With ``--every``, a run omits some queries, but never a statement that changes something."""
 
 from __future__ import annotations
 

@@ -54,7 +54,11 @@ def hashed(kind, values):
 
 @st.composite
 def columns(draw):
-    """A column type and each file's values: sorted and cut, dealt out in turn, equal, or random."""
+    """Draws a column type and the values of each file.
+
+    Files get consecutive parts of the sorted values, or every n-th value, or all values, or random
+    values.
+    """
     kind = draw(st.sampled_from(KINDS))
     value = st.one_of(st.sampled_from(kind.values), st.sampled_from(kind.values), st.none())
     n_files = draw(st.sampled_from([1, 2, 3, 9]))
@@ -73,7 +77,7 @@ def columns(draw):
 
 
 def made(data, kind, files, shape, hashes=hashed, **more):
-    """Builds the run of a column with a random encoder, budget and order of work."""
+    """Builds the run of a column with a random encoder, budget and number of tasks."""
     values = [value for file in files for value in file]
     encoder = data.draw(encoders_for(kind, [v for v in values if v is not None]))
     codes = encoder.encode(kind.column(values)).codes.tolist()
@@ -195,7 +199,7 @@ def check_counts(files, built):
 @given(columns(), st.data())
 @settings(max_examples=30)
 def test_every_shape_finds_all_files_with_a_match(shape, column, data):
-    """For any type, encoder, budget and order of work, queries find each file with a match."""
+    """For any type, encoder, budget and number of tasks, queries find each file with a match."""
     kind, files = column
     built = made(data, kind, files, shape)
     check_counts(files, built)
@@ -229,7 +233,7 @@ def test_values_that_share_a_hash_lose_nothing(column, data):
 
 
 def odd_columns(kind):
-    """Columns for which statistics are difficult, keyed by the name of the difficulty."""
+    """Unusual columns, such as columns of NULLs; each key of the dict names what is unusual."""
     nans = [v for v in kind.values if is_nan(v)]
     low, high = (at(kind.values, key=ordered) for at in (min, max))
     cases = {
@@ -249,9 +253,9 @@ def odd_columns(kind):
 
 
 FAMILIES = ("boolean", "bigint", "double", "decimal(38,3)", "string")
-"""One type for each kind of key code, because shapes of intervals depend only on codes.
+"""One type for each kind of key code, because all shapes except maps depend only on key codes.
 
-Maps depend on hashes of values, so maps are tested with every type.
+Maps depend on hashes of values, so the test builds maps for every type.
 """
 
 
@@ -266,8 +270,8 @@ Maps depend on hashes of values, so maps are tested with every type.
 def test_odd_columns_lose_nothing(kind, shape):
     """If a column has only one value, one file or no row, queries find each file with a match.
 
-    Queries also find these files if all values are NULL, NaN or ends of the domain, or if files are
-    equal.
+    Queries also find each file with a match if all values are NULL, NaN or ends of the domain, or
+    if all files have equal values.
     """
     for files in odd_columns(kind).values():
         arrays = [kind.column(file) for file in files]
@@ -318,7 +322,10 @@ def test_every_key_of_a_distribution_is_found(name, shape):
 
 @pytest.mark.parametrize("name", DISTRIBUTIONS)
 def test_budget_auto_loses_no_key_at_any_price(name):
-    """With the budget `auto`, a build loses no key, whatever the price and the domain's parts."""
+    """With the budget `auto`, a build loses no key at any price.
+
+    The test also divides the domain between several tasks.
+    """
     kind = next(kind for kind in KINDS if kind.name == "bigint")
     keys = DISTRIBUTIONS[name].astype(np.int64)
     files = [part.tolist() for part in np.array_split(keys, 8)]

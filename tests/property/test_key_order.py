@@ -67,7 +67,7 @@ def test_decimal_codes_are_ordered(data, precision):
 
 @given(st.lists(BYTES, min_size=1), BYTES, st.integers(0, 3), BYTES)
 def test_byte_codes_are_ordered_under_any_prefix(values, prefix, offset, start):
-    """Whatever the encoder's prefix, codes rise with bytes.
+    """For any prefix of the encoder, codes keep the order of byte strings.
 
     The span of a prefix contains the codes of all values that begin with this prefix.
     """
@@ -99,7 +99,7 @@ def test_byte_codes_are_ordered_under_any_split_points(data):
 @given(st.lists(BYTES, min_size=1), BYTES, st.integers(1, 1 << 40))
 @settings(max_examples=300)
 def test_byte_codes_are_ordered_under_chosen_split_points(values, start, rows):
-    """An encoder that was chosen from any sample keeps the order of all values, sampled or not."""
+    """If a sample determines the encoder, codes keep the order of all values, sampled or not."""
     sample = pa.chunked_array([pa.array(values[: len(values) // 2 + 1], pa.binary())])
     assert_codes_fit(choose_encoder("binary", sample, rows, 1 << 20), values, start)
 

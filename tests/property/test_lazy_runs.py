@@ -51,7 +51,7 @@ class Files(dict):
 def runs(draw):
     """Rows of several run files in any order: segments of random keys, and in some cases maps.
 
-    Either all segments have the shape `sieve`, or all have a shape with cells.
+    All segments of the drawn runs have one shape: either `sieve` or `intervals`.
     """
     keys = sorted(draw(st.lists(CODES, unique=True, max_size=60)))
     pairs = sorted({(key, at) for key in keys for at in draw(st.sets(st.integers(0, N - 1)))})

@@ -40,7 +40,10 @@ def maps(draw):
 
 
 def pairs_of(truth, *, signed=False):
-    """Arrays as in a build; the hashes are sorted as signed or as unsigned numbers."""
+    """The arrays of hashes and locations that a build makes, sorted by hash.
+
+    Hashes are sorted as signed or as unsigned numbers.
+    """
 
     def place(pair):
         return (pair[0] + (1 << 63)) % (1 << 64) if signed else pair[0]

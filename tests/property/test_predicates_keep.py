@@ -55,7 +55,7 @@ class Column:
         self._nans = np.bincount(places[encoded.nan], minlength=table.n_locations)
 
     def keep(self, wanted):
-        """Returns the locations that have a matching key, NULL or NaN."""
+        """Returns the locations that have a key in the intervals, or a wanted NULL or NaN."""
         found = np.zeros(self._n_locations, np.bool_)
         asked = merge(wanted.intervals)
         self._run.mark(asked, found)
@@ -219,7 +219,7 @@ class Exact:
         ]
 
     def keep(self, wanted):
-        """Returns the locations that have a value in the intervals."""
+        """Returns the locations that have a value in the intervals, or a wanted NULL."""
         intervals = wanted.intervals.tolist()
         return np.array(
             [

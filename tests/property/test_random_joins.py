@@ -212,7 +212,8 @@ def _run(lab: Lab, query: str) -> Answer | None:
 def _fails_without(lab: Lab, query: str) -> bool:
     """Runs a query several times without Sieve, and returns whether at least one run fails.
 
-    If adaptive execution first finds that another side is empty, it drops the failing scan.
+    Some runs succeed, because adaptive execution drops the failing scan if it first finds that
+    another side of the join is empty.
     """
     return any(_without(lab, query) is None for _ in range(20))
 

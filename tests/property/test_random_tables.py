@@ -30,7 +30,7 @@ BRANCHES = 50
 _TOLD = 25
 
 _SETTINGS = INTERPRETED | {
-    # The staged files contain days before 1582, and so do the tables. The rebase modes `CORRECTED`
+    # Both the staged files and the tables contain days before 1582. The rebase modes `CORRECTED`
     # are the defaults of Spark 4.
     "spark.sql.parquet.datetimeRebaseModeInRead": "CORRECTED",
     "spark.sql.parquet.datetimeRebaseModeInWrite": "CORRECTED",
@@ -50,7 +50,7 @@ _SETTINGS = INTERPRETED | {
 
 # One task reads each staged file, so each staged file becomes one file of the table.
 _WRITING = {"spark.sql.files.openCostInBytes": str(1 << 30)}
-# Each branch of a query runs as one task, whatever its size.
+# Spark runs each branch of a query as one task, whatever the size of the branch.
 _READING = {"spark.sql.files.openCostInBytes": "0", "spark.sql.files.minPartitionNum": "1"}
 
 
@@ -120,7 +120,7 @@ def check(lab: Lab, seed: str, table: GeneratedTable, predicates: list[str], tal
 
 
 def rows_where(lab: Lab, predicate: str) -> list[int]:
-    """Returns the numbers of the rows that a query with WHERE returns without the index."""
+    """Returns the row numbers that a query with WHERE selects without the index."""
     with lab.setting("spark.sieve.enabled", "false"):
         return sorted(n for (n,) in lab.sql(f"SELECT rid FROM t WHERE {predicate}"))
 
@@ -128,7 +128,7 @@ def rows_where(lab: Lab, predicate: str) -> list[int]:
 def without_index(
     lab: Lab, predicates: list[str]
 ) -> tuple[list[int], list[tuple[bool | None, ...]]]:
-    """The numbers of all rows; and for each predicate, its values for these rows.
+    """Returns all row numbers and, for each predicate, the predicate's values for all rows.
 
     The query has no WHERE, so Spark skips no file.
     """
@@ -139,7 +139,7 @@ def without_index(
 
 
 def with_index(lab: Lab, predicates: list[str]) -> tuple[dict[int, list[int]], int]:
-    """For each predicate, returns the numbers of the rows that WHERE finds, and the files read."""
+    """Returns the row numbers that each predicate selects, and the total number of files read."""
     branches = (f"SELECT {k} AS k, rid FROM t WHERE {p}" for k, p in enumerate(predicates))
     with lab.setting("spark.sieve.strict", "true"):
         frame = lab.spark.sql(" UNION ALL ".join(branches))
@@ -166,7 +166,7 @@ def run(lab: Lab, folder: Path, pairs: int, per_table: int) -> Tally:
 
 @pytest.mark.parametrize("pairs", PAIRS)
 def test_random_predicates_find_the_same_rows(lab: Lab, tmp_path: Path, pairs: int) -> None:
-    """With the index, a predicate returns the same rows.
+    """A predicate in WHERE selects the same rows with and without the index.
 
     For each row, either the predicate is true, or its negation is true, or both are NULL.
     """

@@ -12,7 +12,7 @@ from spark_session import INTERPRETED, Lab, together
 COLUMNS = ("i", "s", "d", "w")
 FILES = 20
 TURNS = 2
-"""Queries run once on indexed files only, and again after files were added and removed."""
+"""In the first turn, all files are indexed; before the second, files are added and removed."""
 
 
 class Table:
@@ -80,7 +80,7 @@ def _filters(rng: random.Random) -> str:
 
 
 def _query(rng: random.Random) -> str:
-    """A top-k query whose ties are not ambiguous, or a query for MIN and MAX."""
+    """A top-k query with only one possible result despite ties, or a query for MIN and MAX."""
     name = rng.choice(COLUMNS)
     column = "w.n" if name == "w" else name
     if rng.random() < 0.35:

@@ -1,8 +1,8 @@
 """If byte ranges cover a file without gap or overlap, exactly one range reads each row.
 
 Byte ranges, formats and contents are random. A range can end at any byte, for example inside a row
-group, a stripe, a line or a line break. Or it ends where the driver would cut: between row groups
-or stripes.
+group, a stripe, a line or a line break. In one test, the driver makes the ranges, which then end
+between row groups or stripes.
 """
 
 from __future__ import annotations
@@ -131,7 +131,10 @@ def random_cuts(tiled: Tiled, rng: random.Random) -> list[list[int]]:
 
 
 def cuts_near_lines(tiled: Tiled) -> list[list[int]]:
-    """Cuts before, at and after the first byte of every twentieth line, even in binary formats."""
+    """Returns cuts one byte before, at, and one byte after the start of every twentieth line.
+
+    In binary formats, each byte with the value of a line feed counts as the end of a line.
+    """
     cuts = []
     for path, length in zip(tiled.paths, tiled.lengths, strict=True):
         data = Path(path.removeprefix("file:")).read_bytes()
@@ -147,7 +150,10 @@ LONG = {
     ("csv-crlf", "batches"),
     ("json", "rows in small tasks"),
 }
-"""Text has one reader, which cuts lines alike in both modes."""
+"""Pairs of format and mode that only `make test-long` tests.
+
+A text format has the same reader in both modes.
+"""
 
 
 @pytest.mark.parametrize(
@@ -160,7 +166,10 @@ LONG = {
     indirect=["kind"],
 )
 def test_each_row_is_read_by_one_range(lab: Lab, kind: str, tiled: Tiled, mode: str) -> None:
-    """Exactly one range reads each row, whatever the number of tasks: the range at its position."""
+    """Exactly one range reads each row: the range that contains the row's position.
+
+    The number of tasks does not change which range reads a row.
+    """
     rng = random.Random(f"{kind} {mode}")
     index = ["_metadata.row_index"] if kind == "parquet" else []
     block = [f"_metadata.{name}" for name in ("file_path", "file_block_start", "file_block_length")]

@@ -28,7 +28,7 @@ def clipped(codes):
 
 
 def stretch(start, steps):
-    """Ascending codes: a start, to which the steps between codes are added."""
+    """Returns ascending codes from `start` on; `steps` are the distances between codes."""
     return clipped(itertools.accumulate(steps, initial=start))
 
 
@@ -55,7 +55,10 @@ OPTIONS = st.fixed_dictionaries(
 
 @st.composite
 def pairs(draw):
-    """Sorted (code, location, rows) tuples; locations form runs or a sawtooth, or are random."""
+    """Draws sorted (code, location, rows) tuples.
+
+    Successive codes share one location, or the locations alternate, or the locations are random.
+    """
     codes = sorted(draw(KEYS))
     n_locations = draw(st.sampled_from([1, 2, 3, 40]))
     pattern = draw(st.sampled_from(["runs", "sawtooth", "random"]))
@@ -231,7 +234,7 @@ def test_packed_numbers_survive(values):
 
 @given(pairs(), OPTIONS, st.data())
 def test_damaged_payloads_are_refused_or_in_bounds(rows, options, data):
-    """If a payload's bytes are changed, Sieve raises an error or decodes a segment in bounds."""
+    """If a payload's bytes are changed, Sieve raises an error or decodes a usable segment."""
     payload = bytearray(encode_segment(data.draw(st.sampled_from(cut(rows, options)))))
     for _ in range(data.draw(st.integers(1, 4))):
         payload[data.draw(st.integers(0, len(payload) - 1))] = data.draw(st.integers(0, 255))

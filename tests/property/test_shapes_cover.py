@@ -48,7 +48,7 @@ def pairs(draw):
 
 
 def intervals_of(table, query_model, threshold, most):
-    """The intervals that executors cut if each location is cut separately."""
+    """Makes the key intervals of each location separately, as executors do."""
     parts = []
     for location in sorted({location for _, location in table}):
         codes, rows = np.unique([c for c, at in table if at == location], return_counts=True)
@@ -109,7 +109,7 @@ def test_look_ups_find_every_location_of_every_key(table, price, codings, cut, e
 @given(pairs(), st.lists(CODES, max_size=3), st.data(), PRICES)
 @settings(max_examples=100)
 def test_stretches_planned_separately_lose_no_key(table, far, data, price):
-    """If the domain is divided anywhere and its parts are planned separately, no row is lost."""
+    """If a build divides the domain anywhere and plans each part separately, no row is lost."""
     near = data.draw(st.lists(st.sampled_from(probes(code for code, _ in table)), max_size=3))
     borders = np.unique(np.array([*near, *far], np.int64))
     query_model = QueryModel.of_sample(np.array([code for code, _ in table]))
@@ -130,7 +130,7 @@ def test_stretches_planned_separately_lose_no_key(table, far, data, price):
 @given(pairs(), st.data(), PRICES)
 @settings(max_examples=100)
 def test_pieces_of_one_location_may_overlap(table, data, price):
-    """If several tasks cut rows of one location, look-ups find all keys of the location."""
+    """If several tasks make the intervals of one location, look-ups find all of its keys."""
     query_model = QueryModel.of_sample(np.array([code for code, _ in table]))
     task = data.draw(st.lists(st.integers(0, 2), min_size=len(table), max_size=len(table)))
     parts = [
@@ -183,7 +183,7 @@ def test_the_reference_shape_decodes_to_entries_too(table, error):
 
 @given(st.lists(st.tuples(CODES, CODES), min_size=1), st.lists(CODES, min_size=1))
 def test_value_of_a_gap_is_a_probability(gaps, sample):
-    """The probability that queries skip a file because of a gap between entries is from 0 to 1.
+    """The probability that queries skip a file by a gap between its entries is between 0 and 1.
 
     A wider gap never has a lower probability of skipping a file than a narrower gap.
     """

@@ -17,7 +17,7 @@ COMPILED = {
 }  # fmt: skip
 """The modules whose tests are about how Spark reads rows.
 
-The other modules test statements; without compilation, they need a sixth less CPU time.
+The modules that test statements need a sixth less CPU time if Spark interprets queries.
 """
 
 
