@@ -124,7 +124,7 @@ def create_without_advice(lab: Lab, row: dict[str, Any]) -> None:
 
 
 def test_advice_judges_rare_elements_and_long_texts(lab: Lab) -> None:
-    """ADVISE suggests an index if most of its keys are rare, and CREATE agrees.
+    """ADVISE suggests an index if most of its keys are rare; CREATE gives no advice against it.
 
     Most elements of the arrays are in all files, but most distinct elements are in one file. Most
     sequences of 4 digits are in all files, but a text of 12 digits is in one file.
@@ -148,9 +148,10 @@ def test_advice_judges_rare_elements_and_long_texts(lab: Lab) -> None:
 
 @pytest.mark.usefixtures("tables")
 def test_advice_names_tuples(lab: Lab) -> None:
-    """ADVISE proposes an index on a tuple only if each column alone is in many files.
+    """ADVISE proposes an index on a tuple only if each value of a predicate is in many files.
 
-    If one column of a predicate is in all files, ADVISE proposes another column of the predicate.
+    If one value in a predicate is in all files, ADVISE proposes an index on another column of the
+    predicate.
     """
     lab.sql(
         "CREATE TABLE pairs USING parquet AS SELECT id, pmod(xxhash64(id), 60) AS a, "

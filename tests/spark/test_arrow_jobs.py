@@ -20,14 +20,15 @@ SCHEMA = pa.schema([("rereading", pa.int32()), ("frozen", pa.int32()), ("module"
 
 
 def test_worker_reads_archives_once(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Tasks import modules from Spark's zip archives; later tasks do not read these again."""
+    """Tasks import modules from Spark's zip archives; later tasks do not read an archive again."""
     monkeypatch.setattr(lab.spark.sparkContext, "pythonExec", sys.executable)
 
     # Python workers lack this test module, so the function is local, and Spark sends its code.
     def look(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         list(batches)
         kinds = [type(importer) for importer in sys.path_importer_cache.values()]
-        # An archive contains `pyspark.ml.linalg`, which no code has imported before the first task.
+        # One of Spark's archives contains `pyspark.ml.linalg`. Before the first task, no code
+        # imports this module.
         sys.modules.pop("pyspark.ml.linalg", None)
         module = importlib.import_module("pyspark.ml.linalg")
         yield pa.RecordBatch.from_pydict(

@@ -1,6 +1,6 @@
-"""Tables with buckets.
+"""Scans of tables with buckets.
 
-If Spark selects the files of some buckets, an index skips further files among them.
+Spark selects the files of some buckets, and an index skips further files of these buckets.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def test_index_skips_files_of_buckets(
 ) -> None:
     """An index skips files of selected buckets, with and without Spark's automatic bucketed scans.
 
-    The expected number also counts files that the index keeps and that Spark prunes by bucket.
+    The expected number of files includes files that the index keeps and Spark prunes by bucket.
     """
     query = f"SELECT b, v FROM t WHERE {condition}"
     with bucketed.setting("spark.sql.sources.bucketing.autoBucketedScan.enabled", automatic):

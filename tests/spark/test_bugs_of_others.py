@@ -1,7 +1,4 @@
-"""Queries for which the data skipping of other systems has lost rows.
-
-For the queries with which other systems lost rows, Sieve returns all rows.
-"""
+"""Sieve returns all rows for queries that lost rows in other systems with data skipping."""
 
 from __future__ import annotations
 
@@ -151,9 +148,10 @@ def test_files_without_statistics_are_not_all_null(lab: Lab) -> None:
 def test_the_greatest_key_of_many_row_groups(lab: Lab) -> None:
     """If row groups are small and the last block is partial, queries find a file's greatest keys.
 
-    In apache/hudi#7032, a maximum was wrong; another zone map ignored its last partial stripe.
-    Strings are long, and the number of keys is no multiple of a block size. Parquet truncates the
-    bounds of long strings, and some strings here end with the greatest character.
+    In apache/hudi#7032, a maximum was wrong. Another system's zone map ignored the last stripe of a
+    file if the stripe was partial. In this test, strings are long, and the number of keys is no
+    multiple of a block size. Parquet truncates the bounds of long strings, and some strings here
+    end with the greatest character.
     """
     with lab.database("maximum"):
         lab.sql(

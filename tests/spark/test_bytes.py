@@ -1,4 +1,7 @@
-"""If file sizes differ widely, a small budget goes to large files first; statements show bytes."""
+"""If file sizes differ widely, an index uses a small budget mainly to skip large files.
+
+Statements show how many bytes a query reads.
+"""
 
 from __future__ import annotations
 
@@ -13,9 +16,9 @@ import pytest
 from spark_session import Lab
 
 FILES, STRETCHES, ROWS = 60, 20, 20
-"""Files of a table, stretches of keys in a file, and rows of a stretch."""
+"""Three counts: files per table, key intervals per file, and rows per key interval."""
 OPTIONS = "OPTIONS (shape = 'intervals', budget = '3500B')"
-"""Less than two bytes per stretch, not counting the overhead of a run file."""
+"""A budget of less than two bytes per key interval, without the overhead of a run file."""
 
 
 @pytest.fixture(scope="module")
@@ -30,7 +33,10 @@ def keys() -> list[np.ndarray]:
 def tables(
     lab: Lab, tmp_path_factory: pytest.TempPathFactory, keys: list[np.ndarray]
 ) -> Iterator[Lab]:
-    """Table `t` has a large file in every ten; `equal` has the same keys in files of one size."""
+    """Table `t`, of which one file in ten is large, and table `equal` with files of equal sizes.
+
+    Both tables have the same keys.
+    """
     rng = np.random.default_rng(1)
     with lab.database("bytes"):
         for name in ("t", "equal"):
@@ -60,7 +66,11 @@ def files_read_for_keys(lab: Lab, table: str, keys: Sequence[int]) -> list[set[s
 
 @pytest.mark.long
 def test_a_tight_budget_saves_bytes_and_no_rows(tables: Lab, keys: list[np.ndarray]) -> None:
-    """With equal budgets, queries of `t` read under three quarters of the bytes read in `equal`."""
+    """An index that weighs files by size makes queries read at least a quarter fewer bytes.
+
+    The indexes of `t` and `equal` have equal budgets, but only the files of `t` differ in size. The
+    test counts the bytes of both by the file sizes of `t`.
+    """
     sizes = {path.name: path.stat().st_size for path in tables.files()}
     drawn = np.random.default_rng(3).choice(np.concatenate(keys), 40).tolist()
     weighted, alike = (files_read_for_keys(tables, table, drawn) for table in ("t", "equal"))
@@ -74,7 +84,8 @@ def test_a_tight_budget_saves_bytes_and_no_rows(tables: Lab, keys: list[np.ndarr
         mean(sum(sizes[name] for name in names) for names in found) for found in (weighted, alike)
     )
     assert read < 0.75 * other
-    # The index of `t` weighs files by size, so queries read more files but fewer bytes.
+    # The index of `t` weighs files by size, so queries read more files, but fewer bytes, than with
+    # the index of `equal`.
     assert mean(map(len, weighted)) > mean(map(len, alike))
     told = tables.facts("k_sieve")
     size, total = told["bytes read for a key that occurs"].split(" expected")[0].split(" of ")

@@ -180,7 +180,7 @@ def forge(
     index: str,
     change: Callable[[Locations, RunRef, Path], tuple[Locations, RunRef]],
 ) -> None:
-    """Publishes a forged version 1 with correct checksums, which queries then use."""
+    """Publishes a forged version 1 with correct checksums; queries then use this version."""
     place = folder(lab, index)
     store, uri = LocalStore(), f"file:{place}"
     sound, base = read_version(store, uri, 1), newest(store, uri)
@@ -252,7 +252,7 @@ def test_counts_that_are_too_low_are_found(t: Lab) -> None:
 
 
 def test_files_that_prove_nothing_are_not_checked(t: Lab) -> None:
-    """CHECK reports files as stale that were too young for the build or that it could not index."""
+    """CHECK reports files as stale if the build found them too young or could not index them."""
     t.sql("CREATE SIEVE INDEX ON t (id)")
     for state, words in (
         (FileState.RACY, "too young to be relied on"),
@@ -266,7 +266,7 @@ def test_files_that_prove_nothing_are_not_checked(t: Lab) -> None:
 
 
 def rewritten(shape: str, spared: Callable[[int, int], bool]) -> Any:
-    """Makes a forgery that replaces a run by a run of some keys, in the given shape."""
+    """Makes a forgery that replaces a run by one in this shape, with only the ``spared`` keys."""
 
     def change(locations: Locations, run: RunRef, place: Path) -> tuple[Locations, RunRef]:
         pairs = sorted(

@@ -81,7 +81,7 @@ def test_change_of_another_column_keeps_the_index_in_use(lab: Lab, kind: str) ->
 
 
 def test_column_appended_to_text_disables_the_index(lab: Lab, tmp_path: Path) -> None:
-    """A new column of a JSON or CSV table disables an index, as it can change other values.
+    """A new column of a JSON or CSV table disables indexes, as it can change other columns' values.
 
     For example, a CSV record that lacks the new column counts as damaged. After REFRESH, queries
     use the disabled index again.

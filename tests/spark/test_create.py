@@ -35,7 +35,7 @@ def test_statement_after_long_blanks_or_comments_parses(lab: Lab) -> None:
 
 
 def test_long_and_deep_filters(lab: Lab) -> None:
-    """An index serves a filter with hundreds of conditions, but not one with a hundred levels."""
+    """An index serves a filter of hundreds of conditions, but not a filter of a hundred levels."""
     with lab.database("deep"):
         lab.sql("CREATE TABLE t USING parquet AS SELECT id FROM range(0, 80, 1, 8)")
         lab.sql("CREATE SIEVE INDEX ON t (id)")

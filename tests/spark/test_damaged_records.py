@@ -161,7 +161,7 @@ def test_every_projection_gives_the_same_rows(
 @pytest.mark.parametrize("kind", ["json", "csv"])
 @pytest.mark.usefixtures("database")
 def test_check_and_audit_find_a_damaged_record(lab: Lab, tmp_path: Path, kind: str) -> None:
-    """CHECK and audits fail if a record is damaged later, and the file keeps its size and time."""
+    """If a record is damaged later and its file keeps size and time, CHECK and audits fail."""
     write(tmp_path, kind)
     for path in sorted(tmp_path.iterdir())[2:]:
         path.unlink()
@@ -253,7 +253,7 @@ def test_part_of_a_separator_in_a_value_proves_nothing(lab: Lab, tmp_path: Path)
 
 @pytest.mark.usefixtures("database")
 def test_create_works_if_wide_reads_of_a_file_fail(lab: Lab, tmp_path: Path) -> None:
-    """CREATE succeeds even if FAILFAST, a parser policy or another header makes queries fail."""
+    """CREATE succeeds even if FAILFAST, a parser policy or a wrong header makes queries fail."""
     write(tmp_path, "csv")
     (tmp_path / "00.csv").write_bytes(b"a,d,n,u\n7,2020-01-01,1,x\n")
     os.utime(tmp_path / "00.csv", (OLD, OLD))
@@ -287,7 +287,7 @@ def test_names_that_a_build_needs_are_refused(lab: Lab, kind: str) -> None:
 )
 @pytest.mark.usefixtures("database")
 def test_json_with_a_void_is_refused(lab: Lab, tmp_path: Path, kind: str) -> None:
-    """CREATE refuses JSON with a void column, whose presence changes what other queries read."""
+    """CREATE refuses JSON with a VOID column, as this column changes what other queries read."""
     (tmp_path / "0.json").write_bytes(b'{"a":1,"v":{"y":{"a":7},"a":5}}\n{"v":[{"a":8}],"a":2}\n')
     os.utime(tmp_path / "0.json", (OLD, OLD))
     lab.sql(f"CREATE TABLE t (a INT) USING json LOCATION '{tmp_path}'")

@@ -10,7 +10,7 @@ from spark_session import Lab
 
 ROUNDS, MANY = 4, 1000
 ALL = 20
-"""One in this many refreshes reads the whole table."""
+"""The test refreshes the whole table once in this number of refreshes."""
 
 
 def play(lab: Lab, rounds: int) -> None:

@@ -1,4 +1,4 @@
-"""The grams that the shim finds in texts are those that Python finds."""
+"""The shim finds the same grams in texts as a simple implementation in Python."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def number(gram: bytes) -> int:
 
 
 def expected(rows: Rows) -> list[tuple[int | None, int]]:
-    """The distinct grams of each location, in ascending order; NULL for a location without one."""
+    """Each location's distinct grams in ascending order; a location without grams has NULL."""
     found: list[tuple[int | None, int]] = [(None, place) for _, place in rows if place < 0]
     for place in {place for _, place in rows if place >= 0}:
         texts = [text or b"" for text, other in rows if other == place]
@@ -39,7 +39,8 @@ def found(lab: Lab, rows: Rows) -> list[tuple[int | None, int]]:
 def test_the_rows_of_each_location(lab: Lab) -> None:
     """Each location has each gram of its texts once; no gram extends from one text into the next.
 
-    A location without a gram has one row with NULL, as does each row with a negative location.
+    The result has one NULL for each location without a gram, and one for each row with a negative
+    location.
     """
     rows: Rows = [
         (b"abcdef", 0), (None, 0), (b"", 0), (b"abc", 0), (b"cdefg", 0),
@@ -54,7 +55,7 @@ def test_the_rows_of_each_location(lab: Lab) -> None:
 
 @pytest.mark.parametrize(("seed", "letters", "length"), [(1, 2, 12), (2, 6, 40), (3, 256, 3000)])
 def test_drawn_texts(lab: Lab, seed: int, letters: int, length: int) -> None:
-    """In random texts, each gram is found once, also if many grams share the slots of the table."""
+    """In random texts, the shim finds each gram once, even if many grams share a cache slot."""
     drawn = random.Random(seed)
     rows = [
         (bytes(drawn.randrange(letters) for _ in range(drawn.randrange(length))), place)

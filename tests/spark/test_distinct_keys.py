@@ -1,4 +1,4 @@
-"""The aggregate function that collects the keys of a join: their ranges, and all keys packed."""
+"""The aggregate function that collects the keys of a join, as ranges and as packed keys."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def distinct_keys(lab: Lab, frame: DataFrame) -> tuple[list[Any], bytes | None]:
 
 @pytest.mark.parametrize("sizes", [(1_000_001, 10), (10, 1_000_001), (600_000, 600_000)])
 def test_more_than_a_million_keys_become_ranges(lab: Lab, sizes: tuple[int, int]) -> None:
-    """If one task or all tasks together have too many keys, no task's packed keys remain."""
+    """If one task or all tasks together have too many keys, the result contains no packed keys."""
     one, other = sizes
     first = lab.spark.range(0, one, 1, 1)
     frame = first.union(lab.spark.range(2_000_000, 2_000_000 + other, 1, 1)).toDF("k")

@@ -243,7 +243,7 @@ def test_statements_on_elements(lab: Lab, kind: str) -> None:
 
 
 def test_declared_elements(lab: Lab) -> None:
-    """The property that declares indexes can name an array; DROP removes the array's name again."""
+    """The table property that declares indexes can name an array; DROP removes the name from it."""
     with lab.database("declared"):
         lab.sql(
             "CREATE TABLE t USING parquet TBLPROPERTIES ('sieve.columns' = 'id, tags') AS "
@@ -258,7 +258,7 @@ def test_declared_elements(lab: Lab) -> None:
 
 
 def test_file_with_a_failing_array_is_always_read(lab: Lab) -> None:
-    """If an array expression fails for a row, queries still read the row's file, and also fail."""
+    """If an array expression fails for a row, queries read the row's file, and therefore fail."""
     with lab.database("failing"), lab.setting("spark.sql.ansi.enabled", "true"):
         lab.sql(
             "CREATE TABLE t USING parquet AS SELECT id, IF(id = 17, 'x', string(id)) AS digits "

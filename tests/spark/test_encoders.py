@@ -16,7 +16,8 @@ HOST = "element_at(array('amber', 'bluebell', 'cobalt', 'deep-sea'), cast(id DIV
 def pages(lab: Lab) -> Iterator[Lab]:
     """A table of page URLs from four hosts, in order.
 
-    One URL in a hundred lies in a file with URLs far from it, and a few URLs are malformed.
+    One URL in a hundred lies in a file whose other URLs are far away in the order. A few URLs are
+    malformed.
     """
     url = f"concat('https://www.', {HOST}, '.com/articles/', lpad(cast(id AS string), 8, '0'), '/')"
     with lab.database("pages"):

@@ -15,7 +15,10 @@ FILES = 20
 LARGE = 3_000_000
 LATE = "CASE WHEN id % 50 = 7 THEN pmod(xxhash64(id), {rows}) ELSE id END AS late"
 WIDE = "budget = '4%'"
-"""A budget, as a share of the large table's bytes, for which a build weighs only some cuts."""
+"""A budget, as a share of the large table's bytes.
+
+A build with this budget weighs only some intervals.
+"""
 
 
 @pytest.fixture(scope="module")
@@ -106,7 +109,7 @@ def test_estimate_is_close_to_the_built_index(
 def test_the_frontier_of_several_columns(tables: Lab) -> None:
     """ESTIMATE returns a row for each column and budget.
 
-    If the budget is larger, no query reads more files; every index stays within its budget.
+    A larger budget never makes a query read more files, and every index stays within its budget.
     """
     rows = tables.spark.sql("ESTIMATE SIEVE INDEX EXTENDED ON small (late, u)").collect()
     budgets = ["0.3%", "1%", "3%", "6%", "30%", "auto"]
@@ -125,8 +128,7 @@ def test_the_frontier_of_several_columns(tables: Lab) -> None:
         for fewer, more in pairwise(found[:-1]):
             assert more.files_present <= fewer.files_present + 0.1
     assert found[-1].files_present < 1.1
-    # The budget of a column of few values is at least 64 KB, however small the budget's share of
-    # the column.
+    # If a budget is a small share of a column's bytes, the column still gets at least 64 KB.
     assert max(row.bytes for row in rows) < (96 << 10) + 36 * 8000
 
 
@@ -196,7 +198,7 @@ def test_a_predicate_on_an_expression(tables: Lab, key: str, options: str, predi
 @pytest.mark.long
 @pytest.mark.usefixtures("large")
 def test_a_predicate_on_a_part_of_a_large_table(tables: Lab) -> None:
-    """On a large table, ESTIMATE with a predicate reads few files, and is off by at most one."""
+    """On a large table, ESTIMATE with a predicate reads few files; it errs by at most one file."""
     point, wide = 1_234_567, 2_000_000
     for predicate, least in ((f"late = {point}", 1), (f"late BETWEEN {point} AND {wide}", 6)):
         on = f"ON large (late) OPTIONS ({WIDE})"

@@ -1,4 +1,4 @@
-"""`sieve advise` reads Spark's event logs: with any codec, in one file or in rolling files."""
+"""`sieve advise` reads Spark's event logs, compressed or not, in one file or in rolling files."""
 
 from __future__ import annotations
 

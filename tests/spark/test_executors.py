@@ -73,7 +73,7 @@ def cluster(folder: Path, python: Python) -> Iterator[Driver]:
 def test_create_names_a_python_without_packages(
     cluster: Driver, python: Python, tmp_path: Path
 ) -> None:
-    """If executors lack packages, CREATE names these and the interpreter, and creates nothing."""
+    """If executors lack packages, CREATE names the packages and the interpreter, and fails."""
     bare = tmp_path / "venv"
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", bare], check=True)
     python.becomes(str(bare / "bin" / "python"), cluster)
@@ -90,7 +90,8 @@ def test_build_fails_if_executors_do_not_see_the_root(
 ) -> None:
     """If executors do not see the driver's root folder, a build publishes no run.
 
-    The driver sees only the run files that it has written itself, and these look complete.
+    The driver sees only the run files that the driver itself has written. These run files alone
+    look complete.
     """
     root = tmp_path / "root"
     root.mkdir()
@@ -115,8 +116,8 @@ def test_build_fails_if_executors_do_not_see_the_root(
 def test_executors_build(cluster: Driver, python: Python, folder: Path) -> None:
     """Executors build an index. A new front end does not send the code to the executors again.
 
-    The executors' time zone matters only if a build converts a file's times with this zone. Each
-    job of a statement sets this time zone, even the jobs that only probe executors.
+    The executors' time zone matters only if a build converts a file's times with this zone. The
+    description of each job names the statement, even if the job only probes executors.
     """
     python.becomes(sys.executable, cluster)
     cluster.sql("CREATE SIEVE INDEX ON t (id) OPTIONS (error = 1)")

@@ -1,4 +1,4 @@
-"""EXPLAIN SIEVE of subqueries, collated joins, and statements other than queries."""
+"""Tests EXPLAIN SIEVE for subqueries, collated joins, and statements other than queries."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ KEYS = "{} IN (keys of spark_catalog.explained.dim{} at run time)"
 
 @pytest.fixture(scope="module")
 def star(lab: Lab) -> Iterator[Lab]:
-    """An indexed table of eight files, and a table whose single row matches one of these files."""
+    """An indexed table of eight files, and a table with a single row, which matches one file."""
     with lab.database("explained"):
         lab.sql(
             "CREATE TABLE fact USING parquet AS SELECT /*+ REPARTITION_BY_RANGE(8, id) */ id, "
@@ -151,7 +151,7 @@ def test_explain_shows_the_scans_of_a_query_in_a_statement(star: Lab, statement:
     ],
 )
 def test_explain_refuses_an_unsupported_statement(star: Lab, statement: str) -> None:
-    """If EXPLAIN cannot explain a statement, it does not run it; the error names the statement."""
+    """EXPLAIN does not run a statement that it cannot explain; the error names the statement."""
     with pytest.raises(PySparkException, match=r"SIEVE_UNSUPPORTED_STATEMENT|PARSE_SYNTAX_ERROR"):
         star.explain(statement)
     assert star.sql("SELECT count(*) FROM dim") == [(1,)]

@@ -13,7 +13,7 @@ NESTED = {
     "CAST(array(named_struct('x', array(at))) AS STRING)": "[{[2023-11-19 06:43:20]}]",
     "CAST(at AS STRING)": "2023-11-19 06:43:20",
 }
-"""For each cast, its result in the zone of Kolkata for the last row."""
+"""For each cast, the result for the last row in the time zone of Kolkata."""
 
 
 @pytest.fixture(scope="module")

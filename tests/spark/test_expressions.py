@@ -147,7 +147,8 @@ def test_file_with_a_failing_expression_is_always_read(users: Lab) -> None:
     users.check("SELECT id FROM t WHERE try_cast(digits AS INT) = 42", exactly=8)
     query = "SELECT id FROM t WHERE CAST(digits AS INT) = 42"
     (row,) = users.explain(query)
-    # Two of the three files contain a text that is no number, and the third contains the number.
+    # Of the three files that the query reads, two contain a text that is no number, and one
+    # contains the wanted number.
     assert row["files_read"] == 3
     for enabled in ("true", "false"):
         with (
@@ -198,8 +199,8 @@ def test_session_that_replaces_a_function_ignores_the_index(users: Lab) -> None:
     A session that has not replaced `lower` uses the index on `lower`.
     """
     other, like = (Lab(users.spark.newSession()) for _ in range(2))
-    # If the query filtered no plain column such as `id`, the other session's scan would use no
-    # index at all.
+    # Without a filter on a plain column such as `id`, the other session's scan would use no index
+    # at all.
     query = "SELECT count(*) FROM expressions.t WHERE lower(email) = 'u0042@x' AND id >= 0"
     other.spark.udf.register("lower", lambda _: "u0042@x")
     other.check(query, exactly=FILES)
@@ -256,7 +257,7 @@ def test_similar_expressions_do_not_use_the_index(
 ) -> None:
     """A query does not use the index if its expression only resembles the indexed expression.
 
-    The two differ in a literal, the order of operands, a setting or a hash.
+    The two expressions differ in a literal, the order of operands, a setting or a hash.
     """
     users.sql(f"CREATE SIEVE INDEX alike ON t ({expression})")
     try:
@@ -276,7 +277,7 @@ def test_similar_expressions_do_not_use_the_index(
     ],
 )
 def test_an_index_on_a_condition_serves_it(users: Lab, condition: str) -> None:
-    """If a filter is an OR or a NOT, it can use an index on this whole condition."""
+    """If a filter is an OR or a NOT, an index on the whole condition serves the filter."""
     users.sql(f"CREATE SIEVE INDEX of_condition ON t ({condition})")
     try:
         (scan,) = users.explain(f"SELECT id FROM t WHERE {condition}")
