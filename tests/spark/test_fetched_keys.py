@@ -1,4 +1,4 @@
-"""Join keys that a separate job fetches: which side of the join supplies them, at what cost."""
+"""Tests join keys that a separate job fetches: which side supplies them, and at what cost."""
 
 from __future__ import annotations
 
@@ -21,12 +21,15 @@ FETCHED = {
 }
 AUTO = FETCHED | {"spark.sieve.join.pruning": "auto"}
 JOB, SHARE = 32 << 20, 8
-"""Decision 16: a job counts as 32 MB, and keys may cost an eighth of the scan's bytes."""
+"""By decision 16, a job costs 32 MB, and fetching may cost an eighth of the scan's bytes."""
 
 
 @pytest.fixture(scope="module")
 def star(lab: Lab) -> Iterator[Lab]:
-    """A fact table of ten files with a hundred keys each, and partitioned tables of the same rows.
+    """Tables for joins.
+
+    The fact table has ten files with a hundred keys each. Two partitioned tables have the same
+    rows.
 
     The dimension exists as three tables, each in a different format.
     """
@@ -91,9 +94,9 @@ COLLATED = {
 
 
 def test_side_with_changing_rows_supplies_no_keys(star: Lab) -> None:
-    """If a second run of a join side can return other rows, the side supplies no keys.
+    """A join side that may return other rows in a second run supplies no keys.
 
-    With keys from a side whose rows change, a join would lose rows whose key only the second run
+    With keys from the first run, a join would lose the rows with keys that only the second run
     returns.
     """
     with star.settings(FETCHED):
@@ -266,11 +269,10 @@ def _records_read(lab: Lab, query: str) -> int:
 
 
 def test_costly_expressions_are_evaluated_once(star: Lab) -> None:
-    """In this join, the side that supplies keys has 50 rows and a costly filter.
+    """Sieve fetches no keys through a costly filter, unless a setting says so.
 
-    The job that fetches keys reads the 50 rows of a side, and evaluates the filter a second time.
-
-    With the fetched keys, the scan reads five of ten files, so 500 rows instead of 1,000.
+    If a job fetches keys, it reads the 50 rows of the dimension and evaluates the filter a second
+    time. With the fetched keys, the scan reads five of ten files, so 500 rows instead of 1,000.
     """
     star.sql("CREATE TABLE heavy USING parquet AS SELECT id AS k FROM range(0, 1000, 1, 10)")
     _declare(star, "heavy", 1 << 30)
@@ -358,7 +360,7 @@ def test_key_query_does_not_wait_for_partition_pruning(star: Lab, table: str) ->
 
 
 def test_subqueries_of_the_user_fetch_no_keys(star: Lab) -> None:
-    """Subqueries fetch no keys: while waiting, each one would block one of Spark's 16 threads."""
+    """Subqueries fetch no keys, as each waiting subquery would block one of Spark's 16 threads."""
     sums = (
         f"(SELECT sum(f.v) FROM fact f JOIN dim d ON f.k = d.k WHERE d.attr > {n})"
         for n in range(20)

@@ -207,7 +207,7 @@ def test_wrong_argument_raises_the_error_of_the_statement(
 
 @pytest.mark.usefixtures("table")
 def test_more_calls_than_threads_run_at_once(lab: Lab) -> None:
-    """If more calls than threads run at once, all calls return, even if calls contain calls."""
+    """If more calls than threads run at once, all calls return, even nested calls."""
     inner = "sieve_explain('SELECT * FROM sieve_indexes()')"
     texts = [f"SELECT * FROM {inner}", "EXPLAIN SIEVE SELECT * FROM sieve_status()"] * 16
     with ThreadPoolExecutor(len(texts)) as pool:

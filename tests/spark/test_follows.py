@@ -113,7 +113,7 @@ def test_indexes_follow_tables_that_swap_names(lab: Lab) -> None:
 
 
 def test_moved_files_are_new_until_refresh(lab: Lab, tmp_path: Path) -> None:
-    """If a table gets a new location, the index counts its files as new until REFRESH."""
+    """If a table gets a new location, the index counts the table's files as new until REFRESH."""
     with lab.database("moving"):
         at = create(lab)
         lab.sql(
@@ -339,7 +339,7 @@ def test_a_table_declares_its_indexes(lab: Lab) -> None:
 
 @pytest.mark.long
 def test_tables_of_all_kinds_declare_their_indexes(lab: Lab) -> None:
-    """LIKE, Hive and DataFrame writers create (also empty) tables that declare indexes.
+    """Tables that LIKE, Hive or a DataFrame writer creates can declare indexes, even if empty.
 
     If a declaration names a column that does not exist, writes still succeed.
     """

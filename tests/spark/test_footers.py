@@ -47,9 +47,10 @@ def test_ranges_have_the_bytes_of_a_large_footer(lab: Lab, tmp_path: Path) -> No
 
 
 def test_footers_that_cost_more_than_they_save(lab: Lab, tmp_path: Path) -> None:
-    """The footer is almost half of the file.
+    """If the footer is almost half of a file, a query reads at most two separate ranges.
 
-    Two separate ranges of such a file cost less than the whole file, and three cost more.
+    Each separate range costs a footer, so three separate ranges would cost more than the whole
+    file.
     """
     with (
         lab.setting("spark.sql.files.openCostInBytes", "0"),

@@ -75,7 +75,8 @@ def test_spark_handles_procedures_of_a_catalog_named_sieve(lab: Lab) -> None:
 def test_create_index_using_sieve_works(lab: Lab, table: str) -> None:
     """If a CREATE INDEX statement has USING sieve, Sieve runs the statement.
 
-    Sieve runs forms without USING, such as DROP INDEX, if they name an index of Sieve.
+    Sieve runs a statement without USING, such as DROP INDEX, if the statement names an index of
+    Sieve.
     """
     hinted = r"SIEVE_SYNTAX_ERROR.*USING sieve"
     with pytest.raises(Exception, match=hinted):
@@ -106,7 +107,7 @@ def test_create_index_using_sieve_works(lab: Lab, table: str) -> None:
 
 
 def test_create_or_replace_deletes_the_old_index(lab: Lab, table: str) -> None:
-    """During CREATE OR REPLACE, queries use the old index, which the statement then deletes."""
+    """CREATE OR REPLACE builds the new index first, and only then deletes the old index."""
     (made,) = lab.sql(f"CREATE OR REPLACE SIEVE INDEX i ON {table} (r)")
     assert made[:2] == ("i", 1)
     old = Path(lab.facts("i")["path"].removeprefix("file:"))

@@ -1,4 +1,4 @@
-"""Each form of predicate, plain and negated, both with and without Spark's optimizer rules."""
+"""Tests each form of predicate, plain and negated, with and without Spark's optimizer rules."""
 
 from __future__ import annotations
 
@@ -204,7 +204,7 @@ RULES = ", ".join(
 )  # fmt: skip
 FOLDING = "org.apache.spark.sql.catalyst.optimizer.ConstantFolding"
 _WITHOUT: dict[str, set[str]] = {}
-"""Answers without the index, which are the same under all rules."""
+"""Cached answers without the index; an answer is the same with and without optimizer rules."""
 
 
 @pytest.fixture(scope="module")
@@ -259,7 +259,7 @@ def test_the_rows_of_each_form_under_each_negation(
 
 
 def test_texts_of_times_under_the_legacy_rules(lab: Lab) -> None:
-    """Comparisons find all rows even if legacy texts of times omit zeros of the milliseconds."""
+    """Comparisons lose no row even if Spark's legacy formatter omits zeros of milliseconds."""
     with (
         lab.database("legacy"),
         lab.setting("spark.sql.legacy.timeParserPolicy", "LEGACY"),

@@ -27,9 +27,9 @@ FILES = 8
 BATCH = 12
 """The number of indexes that the table has at once."""
 LONG = 2_000
-"""No predicate contains a value of more characters."""
+"""The maximum length of a value in a predicate, in characters."""
 SAMPLE = 4
-"""The number of calls in a run without the mark `long`."""
+"""The number of calls that `make test` tests; a test with the mark `long` tests all calls."""
 SETTINGS = INTERPRETED | {
     "spark.sql.ansi.enabled": "false",
     "spark.sql.session.timeZone": "America/St_Johns",
@@ -58,7 +58,10 @@ KINDS = ("int", "bigint", "smallint", "tinyint", "float", "double", "decimal", "
 """The types that a key can have."""
 
 REWRITTEN = {"nullif", "nullifzero"}
-"""For such a function, Spark replaces a comparison by one of the argument and a condition."""
+"""Functions for which Spark replaces a comparison of the result by a comparison of the argument.
+
+Spark also adds a condition.
+"""
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -84,7 +87,7 @@ def test_every_function_of_spark_is_listed(lab: Lab) -> None:
 
 @pytest.mark.long
 def test_list_has_the_calls_that_an_index_accepts(lab: Lab, request: pytest.FixtureRequest) -> None:
-    """For each function, the list has the first calls that an index accepts, or why it has none."""
+    """For each function, the list has up to three accepted calls, or the reason why it has none."""
     lines = [_line(lab, name) for name in names(lab)]
     if request.config.getoption("--regenerate"):
         LIST.write_text("\n".join(lines) + "\n", encoding="utf-8")
@@ -180,7 +183,7 @@ def _kind(lab: Lab, call: str) -> str:
 
 
 def _faults(lab: Lab, calls: Sequence[str]) -> Iterator[str]:
-    """Calls whose queries return wrong rows, or read all files although an index could serve."""
+    """Calls whose queries return wrong rows, or read all files although an index could help."""
     names_ = [f"of_{k}" for k in range(len(calls))]
     for name, call in zip(names_, calls, strict=True):
         lab.sql(f"CREATE SIEVE INDEX {name} ON t ({call})")

@@ -26,7 +26,7 @@ def spark_hashes(lab, values, data_type):
 
 
 def test_binary_hashes_like_spark(lab):
-    """Both hashes are equal for byte strings of each length class of XXH64, also for empty ones."""
+    """Spark and Sieve compute equal hashes of byte strings of each length class of XXH64."""
     got = spark_hashes(lab, [bytearray(value) for value in BINARIES], "BINARY")
     assert np.array_equal(got, hash_bytes(BINARIES))
 

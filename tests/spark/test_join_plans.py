@@ -1,4 +1,4 @@
-"""What EXPLAIN and counters show about run-time values; and how these change Spark's plans."""
+"""Tests how run-time values change Spark's plans, and how EXPLAIN and counters show the values."""
 
 from __future__ import annotations
 
@@ -258,7 +258,7 @@ def test_require_accepts_ranges_for_too_many_keys(
 BROADCAST = "BroadcastHashJoin"
 MERGED = "SortMergeJoin"
 LIMITED = {"spark.sql.autoBroadcastJoinThreshold": "20KB"}
-"""A size between that of three files of `fact` and that of all files."""
+"""A limit above the size of three files of `fact` and below the size of all its files."""
 
 
 def _join_of(lab: Lab, query: str, conf: Mapping[str, str]) -> str:

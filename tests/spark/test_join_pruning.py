@@ -20,12 +20,12 @@ from spark_session import Lab
 
 
 def _in_turns(kinds: Iterable[str], *turns: tuple[str, ...]) -> list[Any]:
-    """Pairs each kind of query with the modes of one turn. Successive kinds get successive turns.
+    """Pairs each kind of query with the modes of one list; successive kinds take the lists in turn.
 
-    A turn is a list of modes, of which `make test` runs only the first two.
+    `make test` runs only the first two modes of each list.
 
     The golden file joinkinds.sql runs each kind of join in all modes. A few modes per kind suffice
-    here, because Sieve decides on keys before Spark chooses the join algorithm.
+    in this module, because Sieve decides on keys before Spark chooses the join algorithm.
     """
     return [
         pytest.param(kind, mode, marks=LONG if place > 1 else ())
@@ -175,8 +175,8 @@ def test_side_filled_with_nulls_reads_files_with_a_partner(
     check(star, query, FILES, SHUFFLED | conf)
 
 
-# For each kind of join, how many files of `fact` a query reads if `fact` is on the left, and if it
-# is on the right.
+# For each kind of join, two numbers of files of `fact` that a query reads: with `fact` on the left,
+# and with `fact` on the right.
 SIDES = {
     "INNER": (1, 1),
     "LEFT": (FILES, 1),

@@ -1,7 +1,7 @@
-"""ORDER BY with LIMIT, MIN, MAX and range queries use the least and greatest key of each location.
+"""Tests queries that use the least and greatest key of each location: top-k, MIN, MAX and ranges.
 
 With an index of any shape, ORDER BY with LIMIT reads only files that can contain a row of the
-result. An index of wide cells locates most keys only roughly, but stores the least and greatest key
+result. A coarse index locates most keys only roughly, but stores the least and greatest key
 exactly.
 """
 
@@ -34,7 +34,7 @@ def scattered(id_: int) -> int:
 
 
 def holders(first: int, *, descending: bool = False) -> int:
-    """How many files contain one of the least values or, if ``descending``, of the greatest."""
+    """How many files contain one of the ``first`` least or, if ``descending``, greatest values."""
     rows = sorted(range(ROWS), key=scattered, reverse=descending)[:first]
     return len({row // EACH for row in rows})
 
@@ -44,7 +44,7 @@ def holders(first: int, *, descending: bool = False) -> int:
     params=[pytest.param(each, marks=LONG) if each == "sieve" else each for each in SHAPES],
 )
 def scattered_table(lab: Lab, request: pytest.FixtureRequest) -> Iterator[Lab]:
-    """A table with permuted numbers in one column per type, and with indexes of wide cells."""
+    """A table with permuted numbers in one column per type, and with coarse indexes."""
     with lab.database("bounded"):
         columns = ", ".join(
             f"{text.format(f'(id * 7919 % {ROWS})')} AS {name}" for name, text in TYPES.items()
@@ -62,11 +62,11 @@ def scattered_table(lab: Lab, request: pytest.FixtureRequest) -> Iterator[Lab]:
 
 
 _KNOWN: dict[str, Answer] = {}
-"""Answers without the index, which are equal for all shapes."""
+"""Cached answers without the index; the tests of all shapes share these answers."""
 
 
 def check(lab: Lab, query: str, needed: int) -> None:
-    """Asserts that rows equal Spark's, and that the files read are at most 1.2 * `needed` + 1."""
+    """Asserts that rows equal Spark's, and that a query reads at most 1.2 * `needed` + 1 files."""
     with lab.setting("spark.sieve.audit.sample", "1.0"):
         lab.check(query, at_most=int(1.2 * needed + 1), known=_KNOWN)
 
@@ -110,7 +110,7 @@ def test_ties_are_read(scattered_table: Lab) -> None:
 
 
 def test_a_filter_on_the_column_and_on_another(scattered_table: Lab) -> None:
-    """If a filter is on an indexed column, only rows that pass it bound the result.
+    """If a filter is on an indexed column, only rows that pass the filter bound the result.
 
     If a filter's column has no index, a query for MIN reads all files.
     """

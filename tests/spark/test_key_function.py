@@ -72,7 +72,7 @@ def _codes(array: pa.Array, type_name: str) -> list[int | None]:
 
 
 ALIKE = {"tinyint", "smallint", "float", "decimal(9,2)", "timestamp_ntz", "decimal(19,0)"}
-"""Types with the codes of a wider type, which only `make test-long` tests."""
+"""Types that have the codes of a wider type; only `make test-long` tests these types."""
 
 
 @pytest.mark.parametrize(

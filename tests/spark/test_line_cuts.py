@@ -1,8 +1,8 @@
-"""Text files with lines that begin just before, at, or just after the end of a range.
+"""Tests text files with lines that begin just before, at, or just after the end of a range.
 
 A line belongs to the range that contains the first byte of the line. As an exception, a line that
-begins exactly at the end of a range belongs to this earlier range. The index and the scan must
-assign every line to the same range.
+begins exactly at the end of a range belongs to the range that ends there. The index and the scan
+must assign every line to the same range.
 """
 
 from __future__ import annotations
@@ -54,8 +54,8 @@ def _forms(*long: str) -> list[Any]:
 def test_first_line_after_a_cut_is_found(lab: Lab, tmp_path: Path, form: str) -> None:
     """For every third range, a query finds the first line that begins after the range's start.
 
-    Each query reads only every third range. If the scan assigned a line to the next range, this
-    line would be missing.
+    Each query reads only every third range. If the scan assigned a line to the next range, which
+    the query skips, the line would be missing.
     """
     format_name, options, line, ending = FORMS[form]
     assert sorted(cut % WIDTH for cut in CUTS) == sorted([*range(WIDTH), STEP % WIDTH])
@@ -83,8 +83,8 @@ def test_first_line_after_a_cut_is_found(lab: Lab, tmp_path: Path, form: str) ->
 def test_lines_of_split_files_are_found_next_to_ranges(lab: Lab, tmp_path: Path, form: str) -> None:
     """A scan that reads ranges of one file also finds all lines of other files that Spark splits.
 
-    In the last split of one new file, no line begins; in the last split of another, four begin. A
-    compressed file is never split by Spark.
+    In one new file, no line begins in the last split. In another new file, four lines begin in the
+    last split. Spark never splits a compressed file.
     """
     format_name, options, line, ending = FORMS[form]
     known = random.Random(4).sample(range(100, 500), LINES)

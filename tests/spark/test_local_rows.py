@@ -47,7 +47,10 @@ SOURCES = [
 def test_the_same_run_with_and_without_executors(
     lab: Lab, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, source: str, names: Sequence[str]
 ) -> None:
-    """Both builds count the same, and their run files have equal rows and equal lengths."""
+    """Builds with and without executors have equal counts of rows, NULLs and NaNs.
+
+    The run files of both builds have equal rows and equal lengths.
+    """
     monkeypatch.setattr(lab.spark.sparkContext, "pythonExec", sys.executable)
     types = {name: made for name, made in COLUMNS.items() if name in names}
     columns = ", ".join(f"{made} AS c{k}" for k, made in enumerate(types.values()))

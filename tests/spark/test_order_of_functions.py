@@ -189,9 +189,9 @@ def test_the_list_has_every_claim(lab: Lab, request: pytest.FixtureRequest) -> N
 
 @pytest.mark.parametrize(("zone", "ansi"), CONFIGURATIONS)
 def test_functions_keep_the_order_that_the_shim_claims(lab: Lab, zone: str, ansi: str) -> None:
-    """In a claim's range of column values, the function keeps their order and never returns NULL.
+    """For column values in the range of a claim, a function keeps the order and returns no NULL.
 
-    Results can be out of order only if their arguments differ by less than the claim's slack.
+    Two results may be out of order only if their arguments differ by at most the claim's slack.
     """
     listed = [line for line in LIST.read_text(encoding="utf-8").splitlines() if " " in line]
     with lab.settings({"spark.sql.session.timeZone": zone, "spark.sql.ansi.enabled": ansi}):

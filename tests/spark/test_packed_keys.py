@@ -47,7 +47,7 @@ def many(lab: Lab) -> Iterator[Lab]:
 
 
 def counted(lab: Lab, on: str, keys: str, files: int) -> Answer:
-    """Checks a join with a table of keys, which reads this number of files of both tables."""
+    """Checks a join of `f` with a table of keys, and the number of files read of both tables."""
     query = (
         f"SELECT count(*), sum(f.id) FROM f JOIN {keys} d ON {on} WHERE d.part IS NOT NULL "
         "AND d.part + 1 > 0"
@@ -84,7 +84,8 @@ def test_audit_evaluates_packed_keys(many: Lab) -> None:
 def test_only_a_complete_checkpoint_supplies_keys(many: Lab) -> None:
     """A checkpoint supplies keys of a shuffled join only after Spark has stored all its rows.
 
-    Before that, Spark could compute rows again that differ from those of the first run.
+    Until all rows are stored, Spark could compute rows again that differ from those of the first
+    run.
     """
     frame = many.spark.sql("SELECT s FROM two WHERE part IS NOT NULL")
     with many.settings(FETCHED | {"spark.sieve.strict": "false"}):
@@ -95,7 +96,7 @@ def test_only_a_complete_checkpoint_supplies_keys(many: Lab) -> None:
 
 
 def test_keys_of_a_wider_type(many: Lab) -> None:
-    """Long keys that do not fit into the integers of the column match no row."""
+    """BIGINT keys that exceed the INT type of the indexed column match no row."""
     wider = "(SELECT CAST(i AS BIGINT) + IF(id % 2 = 0, 0, 1L << 32) AS i, part FROM two)"
     with many.settings(BROADCAST):
         counted(many, "f.i = d.i", wider, 1 + 2)
@@ -109,7 +110,7 @@ def test_long_request_arrives_in_pieces(many: Lab, on: str) -> None:
 
 
 def test_keys_of_a_type_without_packed_keys_become_ranges(many: Lab) -> None:
-    """Decimals have no packed keys, so the scan looks up ranges, which are in all files."""
+    """Decimals have no packed keys, so the scan looks up key ranges, which match all files."""
     ((before,),) = many.sql(TOO_MANY)
     query = "SELECT count(*), sum(f.id) FROM f JOIN two d ON f.d = d.d WHERE d.part + 1 > 0"
     with many.settings(BROADCAST):
@@ -131,7 +132,7 @@ def test_many_keys_of_a_table_of_unknown_size_become_ranges(many: Lab) -> None:
 
 
 def test_more_keys_than_the_table_is_worth_become_ranges(many: Lab) -> None:
-    """If the table has less than 4096 bytes for each key, looking up all keys is too slow."""
+    """If a table has less than 4096 bytes for each key, the scan looks up ranges of keys."""
     ((before,),) = many.sql(TOO_MANY)
     query = "SELECT count(*), sum(f.id) FROM f JOIN two d ON f.k = d.k WHERE d.part + 1 > 0"
     with many.settings({"spark.sql.autoBroadcastJoinThreshold": "1g"}):
