@@ -1,4 +1,4 @@
-"""A Spark session with Sieve, which checks that an index skips files and changes no rows."""
+"""Starts Spark sessions with Sieve, and checks that an index skips files and changes no rows."""
 
 from __future__ import annotations
 
@@ -38,8 +38,8 @@ COMPILED = {
 FRUGAL = {
     "spark.sql.shuffle.partitions": "2",
     "spark.ui.enabled": "false",
-    # Spark's shells show only warnings and errors; without this setting, they would also format all
-    # other messages.
+    # Spark's shells show only warnings and errors. Without this setting, Spark would also format
+    # all other messages.
     "spark.log.level": "WARN",
     # The explain mode determines the format of each plan in the UI.
     "spark.sql.ui.explainMode": "simple",
@@ -51,7 +51,7 @@ FRUGAL = {
     # No test uses the times that listeners record.
     "spark.scheduler.listenerbus.metrics.maxListenerClassesTimed": "0",
 }
-"""Settings of every test driver, each of which has few rows and two cores."""
+"""Settings of every test driver; each test driver has few rows and two cores."""
 RANGES = {
     "spark.sieve.range.bytes": "400",
     "parquet.block.row.count.limit": "25",
@@ -59,11 +59,11 @@ RANGES = {
 }
 """Settings that cut the small files of tests into ranges.
 
-Parquet in Spark 3.5 has no such limit.
+In Spark 3.5, Parquet has no limit on the rows of a row group.
 """
 
 _TICK = 0.01
-"""Seconds by which a file's time may be before the clock, because a kernel counts in ticks."""
+"""Seconds by which a file's time may lag behind the clock, because a kernel counts in ticks."""
 _METASTORE = "spark.hadoop.javax.jdo.option.ConnectionURL"
 _WRITES = re.compile(
     r"\s*(CREATE\s+(OR\s+REPLACE\s+)?TABLE|INSERT|UPDATE|DELETE|MERGE|FROM|WITH)\b", re.IGNORECASE

@@ -1,4 +1,4 @@
-"""Queries that read only ranges of large files: their rows, bytes, tasks and counters.
+"""Tests queries that read only ranges of large files: their rows, bytes, tasks and counters.
 
 This module also tests queries that must read whole files.
 """
@@ -34,7 +34,7 @@ PARQUET = pytest.mark.parametrize(
     ["parquet", pytest.param("orc", marks=LONG), pytest.param("csv", marks=LONG)],
     indirect=True,
 )
-"""For tests of code that all formats share."""
+"""Marks tests of code that all formats share; `make test` runs these tests only with Parquet."""
 KEYS = random.Random(22).sample(range(10_000_000), FILES * GROUPS * ROWS)
 
 
@@ -136,7 +136,7 @@ def test_many_ranges(lab: Lab, adaptive: str, most: str) -> None:
 
 @PARQUET
 def test_tasks_have_work(lab: Lab) -> None:
-    """A task reads ranges of up to 8 MB, or of up to Spark's own maximum.
+    """A task reads ranges of up to 8 MB in total, or of up to Spark's own maximum.
 
     Without Sieve, Spark would start one task per core for these ranges.
     """
@@ -192,7 +192,8 @@ def test_metadata_columns_are_those_of_the_whole_file(lab: Lab, table: str) -> N
 def test_ranges_are_read_with_the_options_of_the_table(lab: Lab, table: str) -> None:
     """The options of a table decide how a reader reads ranges of the table's files.
 
-    With this option, the reader finds columns by position, and the files have other column names.
+    The option `orc.force.positional.evolution` makes the reader find columns by position; the files
+    have other column names.
     """
     option = "'orc.force.positional.evolution' = 'true'"
     lab.sql(

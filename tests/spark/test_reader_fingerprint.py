@@ -125,7 +125,7 @@ def test_settings_of_other_columns_keep_the_index_in_use(
 def test_harmless_setting_keeps_the_index_in_use(
     tables: Lab, table: str, key: str, value: str
 ) -> None:
-    """If a session changes settings of writers or sizes, or sets defaults, it uses the index."""
+    """An index stays in use if a session changes settings of writers or sizes, or sets defaults."""
     with flipped(tables, key, value):
         tables.check(f"SELECT * FROM {table} WHERE id = 5", exactly=1)
 
@@ -144,8 +144,8 @@ def test_a_changed_setting_of_hadoop_counts_too(
 ) -> None:
     """If the driver or a session changes a Hadoop setting of the reader, queries ignore the index.
 
-    Before each tested scan, another scan runs under another value of the setting. The answer to
-    this earlier scan must not apply.
+    Before each tested scan, another scan runs under another value of the setting. The answer to the
+    earlier scan must not apply to the tested scan.
     """
     query = f"SELECT * FROM {table} WHERE id = 5"
     tables.check(query, exactly=1)
@@ -216,7 +216,7 @@ def test_a_row_that_moves_with_the_time_zone_is_found(tables: Lab) -> None:
 
 
 def make_swapped(tables: Lab) -> None:
-    """Makes an indexed table over ORC files, whose columns have another order than the table's."""
+    """Makes an indexed table over ORC files that store the columns in another order."""
     tables.sql(
         "CREATE TABLE t USING orc AS SELECT CAST(id AS INT) a, CAST(39 - id AS INT) b "
         "FROM range(0, 40, 1, 4)"
@@ -227,9 +227,9 @@ def make_swapped(tables: Lab) -> None:
 
 
 def test_a_column_that_moves_with_positional_reading_is_found(tables: Lab) -> None:
-    """With positional reading, ORC takes a column's values from the column at its position.
+    """With positional reading, ORC takes a column's values from the file column at its position.
 
-    With positional reading, queries return the rows that have these other values.
+    With positional reading, queries return the rows that have the values of that file column.
     """
     with other_database(tables, "positions"):
         make_swapped(tables)
@@ -291,8 +291,8 @@ def test_other_table_options_switch_the_index_off(tables: Lab) -> None:
         assert tables.check("SELECT * FROM t WHERE id = 5", exactly=FILES).rows == {}
         assert reasons(tables, "SELECT * FROM t WHERE id = 5") == CHANGED
         tables.sql("REFRESH SIEVE INDEX ON t")
-        # No row has this key, which lies between keys of one file; an index with the default budget
-        # stores no such gap.
+        # No row has the key 5, which lies between keys of one file. An index with the default
+        # budget does not exclude such a key.
         assert tables.check("SELECT * FROM t WHERE id = 5", exactly=1).rows == {}
 
 
@@ -307,7 +307,10 @@ def test_properties_of_sieve_are_no_reader_options(tables: Lab) -> None:
 
 @pytest.mark.parametrize("changed", ["maker", "reader"])
 def test_view_is_pruned_only_if_settings_of_both_sessions_fit(tables: Lab, changed: str) -> None:
-    """A global temporary view skips files only if the creator's and the reader's settings fit."""
+    """Queries of a global temporary view skip files only if two sessions' settings fit the index.
+
+    The sessions are the one that created the view, and the one that runs the query.
+    """
     maker, reader = Lab(tables.spark.newSession()), Lab(tables.spark.newSession())
     maker.sql("USE fingerprints")
     maker.spark.table("csv_t").createOrReplaceGlobalTempView("both")
@@ -421,7 +424,7 @@ def test_fingerprint_of_text_has_the_version_of_spark(tables: Lab) -> None:
 
 
 def test_fingerprint_has_the_settings_that_affect_values(tables: Lab) -> None:
-    """A fingerprint contains only settings that affect values and settings unknown to Sieve."""
+    """A fingerprint contains only settings that affect values, and settings unknown to Sieve."""
     session = Lab(tables.spark.newSession())
     session.sql("USE fingerprints")
     before = set(parts(session, "csv_t"))

@@ -1,4 +1,4 @@
-"""Recursive queries. Spark plans each round of a loop separately; Sieve prunes each round."""
+"""Tests recursive queries, which Spark plans round by round; Sieve prunes each round."""
 
 from __future__ import annotations
 

@@ -37,9 +37,10 @@ def create(lab: Lab, files: int) -> None:
 
 @contextmanager
 def reading(lab: Lab) -> Iterator[list[int]]:
-    """Yields a list that contains, after the block, how many records the block's tasks read.
+    """Yields a list. After the block, the list contains the number of records that tasks read.
 
-    Only stages of the block count, because Spark forgets old stages, and a total could shrink.
+    Only stages of the block count. A total of all stages could shrink, because Spark forgets old
+    stages.
     """
     before = max((stage.stageId() for stage in stages(lab)), default=-1)
     told: list[int] = []
@@ -88,7 +89,7 @@ def test_refresh_reads_only_new_files(lab: Lab) -> None:
 
 
 def test_refresh_after_a_loss_reads_nothing(lab: Lab) -> None:
-    """REFRESH forgets deleted files, and reads no file."""
+    """After files are deleted, REFRESH removes the files from the index, and reads no file."""
     with lab.database("lost"):
         create(lab, 10)
         lab.files()[4].unlink()

@@ -131,7 +131,7 @@ def test_a_stream_is_refused(refusing: Lab, tmp_path: Path) -> None:
 
 
 def test_an_unknown_table_suggests_near_ones(refusing: Lab) -> None:
-    """The error for an unknown table names the table, and has a condition of Sieve or of Spark."""
+    """The error for an unknown table names the table, and suggests a similar name if one exists."""
     refuse(refusing, "CREATE SIEVE INDEX ON pedded (id)", "SIEVE_UNKNOWN_TABLE",
            "there is no table refusals.pedded; did you mean padded")  # fmt: skip
     refuse(refusing, "SHOW SIEVE INDEXES ON nowhere.t", "SIEVE_UNKNOWN_TABLE",
@@ -201,7 +201,7 @@ def test_other_columns_of_a_table_with_char_are_indexed(refusing: Lab) -> None:
      "ALTER SIEVE INDEX takn ON t DISABLE", "DESCRIBE SIEVE INDEX takn ON t"],
 )  # fmt: skip
 def test_an_unknown_index_suggests_near_ones(refusing: Lab, statement: str) -> None:
-    """The error for an unknown index lists the table's indexes."""
+    """The error for an unknown index suggests an index of the table with a similar name."""
     refuse(refusing, statement, "SIEVE_UNKNOWN_INDEX",
            "table refusals.t has no index takn; did you mean taken")  # fmt: skip
 

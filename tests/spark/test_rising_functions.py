@@ -243,7 +243,7 @@ CONSTANTS = {
 
 @dataclass(frozen=True, slots=True)
 class Values:
-    """Replaces an index; each value of a column is in a location of its own."""
+    """Stands in for an index in which each value of a column has a location of its own."""
 
     encoder: Encoder
     codes: Codes
@@ -310,7 +310,7 @@ def test_no_value_of_a_time_is_lost(lab: Lab, tmp_path: Path, zone: str) -> None
 
 
 def test_no_value_of_a_number_is_lost(lab: Lab, tmp_path: Path) -> None:
-    """Casts of numbers lose no value between a type's minimum and maximum."""
+    """Comparisons of casts and sums lose no number, from a type's minimum to its maximum."""
     whole = [k * sign for sign in (-1, 1) for k in (0, 1, 2**24 + 1, 2**31 - 2, 2**31 - 1)]
     long = [sign * (2**53 + k) for sign in (-1, 1) for k in (-1, 0, 1)] + [LONG - 1, -LONG]
     real = [0.0, -0.0, 1.5, -1.5, 3.4028235e38, np.inf, -np.inf, np.nan, 1e-45]
@@ -327,7 +327,7 @@ def test_no_value_of_a_number_is_lost(lab: Lab, tmp_path: Path) -> None:
 
 
 def changes(lab: Lab, zone: str) -> list[int]:
-    """The times of a zone's latest clock changes, and of those near a month's end, in seconds."""
+    """Returns a zone's latest clock changes, and those near a month's end, in seconds."""
     jvm = lab.spark._jvm
     found = [t.toEpochSecond() for t in jvm.java.time.ZoneId.of(zone).getRules().getTransitions()]
     months = np.array(found, "datetime64[s]").astype("datetime64[D]")
@@ -350,15 +350,15 @@ def edges(lab: Lab, folder: Path, columns: Mapping[str, pa.Array], zone: str) ->
 
 
 def judge(lab: Lab, column: str, functions: Sequence[str], values: pa.Array, plain: Flags) -> None:
-    """Asserts that key ranges contain each value for which a comparison is TRUE in Spark.
+    """Asserts that a comparison's key ranges contain each value for which Spark returns TRUE.
 
     Args:
         lab: the session in which the table `edges` exists.
         column: a column of `edges`.
         functions: the functions of the column that comparisons contain.
         values: all values of the column.
-        plain: for each value, whether key ranges must be exact for it, and contain it only if a
-            comparison is TRUE.
+        plain: for each value, whether key ranges may contain the value only if the comparison is
+            TRUE.
     """
     typed = lab.spark.sql(
         "SELECT {} FROM edges".format(", ".join(f.format(column) for f in functions))
@@ -380,7 +380,7 @@ def judge(lab: Lab, column: str, functions: Sequence[str], values: pa.Array, pla
     index = Values(encoder, encoded.codes, encoded.nan)
     for k, tree in enumerate(translated(lab, frame)):
         verdict = evaluate(parse(tree), {(column,): index}, len(values))
-        # If no value satisfies the comparison, evaluation may use no index.
+        # If the comparison is TRUE for no value, the evaluation may ignore the index.
         assert verdict.used or not verdict.keep.any(), (comparisons[k], tree)
         lost = true[:, k] & ~verdict.keep
         assert not lost.any(), (comparisons[k], tree, values.filter(pa.array(lost)))
@@ -389,7 +389,7 @@ def judge(lab: Lab, column: str, functions: Sequence[str], values: pa.Array, pla
 
 
 def translated(lab: Lab, frame: DataFrame) -> list[object]:
-    """The key ranges of all comparisons in an array that a query selects."""
+    """Returns the JSON predicates for the comparisons in an array that a query selects."""
     plan = frame._jdf.queryExecution().optimizedPlan()
     arrays, relations = [], []
     waiting = [plan]

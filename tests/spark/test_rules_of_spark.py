@@ -28,7 +28,7 @@ READS = {
     "WHERE day = 1 AND parted.p = 1 AND id = 5",
     "PushVariantIntoScan": "SELECT id, v:a::INT FROM variants WHERE id = 5",
 }
-"""By rule: a query of an indexed column whose plan the rule rewrites."""
+"""For each rule, a query of an indexed column; the rule rewrites the query's plan."""
 
 OTHERS = {
     "DataSourceAnalysis": "statements that write; a test below reads in one",
@@ -43,7 +43,7 @@ OTHERS = {
     "ResolveDataSource": "reads by path, which have no index",
     "ResolveSessionCatalog": "statements on the catalog",
 }
-"""By rule: the reason why the rule cannot affect the use of an index."""
+"""For each rule, the reason why the rule cannot affect the use of an index."""
 
 
 @pytest.fixture(scope="module")

@@ -41,7 +41,7 @@ def test_segments_show_keys_as_values(lab: Lab, table: str, column: str) -> None
 
 
 def test_expected_files_are_those_of_a_key(lab: Lab, table: str) -> None:
-    """The expected files are one for a key in one file, and all for a key in all files.
+    """The function shows 1 expected file for keys in one file, and 10 for keys in all files.
 
     For a segment of a hash map, the number of expected files is NULL.
     """

@@ -327,7 +327,7 @@ def the_listing(session: SparkSession, query: str) -> str:
     "change", ["CREATE SIEVE INDEX ON {} (r)", "CREATE OR REPLACE SIEVE INDEX ON {} (id)"]
 )
 def test_scans_before_and_after_create_are_not_equal(lab: Lab, table: str, change: str) -> None:
-    """Two scans of the same query are equal if no index is created or replaced between them."""
+    """Two scans of a query are equal if no index is created or replaced between the two scans."""
     first, same = (the_scan(lab.spark, POINT).relation().location() for _ in range(2))
     assert first.equals(same)
     assert first.hashCode() == same.hashCode()

@@ -293,10 +293,10 @@ UNSHOWN = {
     "orc.filter.plugin": "Spark's jars have no filter to plug in",
     "orc.sarg.to.filter": "rows that a reader drops by itself have other values",
 }
-"""Prefixes of settings in the fingerprint for which no case exists, and why."""
+"""Prefixes of settings in the fingerprint; each maps to the reason why it has no case."""
 
 KINDS = {"n": "long", "s": "string", "d": "date", "t": "timestamp", "y": "decimal(5,2)"}
-"""Columns without an id and a default: names and types."""
+"""The names and types of columns that have no field id and no default value."""
 _OF_SPARK = ("spark.sql.{}.", "spark.sql.legacy.{}.", "spark.sql.files.")
 
 

@@ -1,8 +1,8 @@
 """Runs the SQL blocks of each docs page in order, and compares the results with those on the page.
 
 Blocks marked ``sql`` are run; blocks marked ``sql-grammar`` show a statement's form, and are not
-run. Below a block, a page shows the results of the block's last statements, with blank lines
-between them.
+run. Below a block, a page shows the results of the block's last statements. Blank lines separate
+the results.
 """
 
 from __future__ import annotations

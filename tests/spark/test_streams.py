@@ -61,7 +61,7 @@ def test_a_table_of_a_file_sink_is_indexed(lab: Lab, tmp_path: Path) -> None:
 
 
 def test_a_partitioned_table_of_a_file_sink(lab: Lab, tmp_path: Path) -> None:
-    """For a sink's partitioned table, partitions come from the paths in the sink's log."""
+    """If a sink's table is partitioned, the paths in the sink's log determine the partitions."""
     lab.sql("CREATE TABLE p (id BIGINT, s STRING, d INT) USING parquet PARTITIONED BY (d)")
     feed = lab.spark.readStream.table("feed")
     write(feed.withColumn("d", (functions.col("id") % 2).cast("int")), "p", tmp_path)

@@ -179,7 +179,7 @@ def test_a_file_that_several_tasks_read(lab: Lab) -> None:
 
 
 def test_drawn_texts_and_patterns(lab: Lab) -> None:
-    """Random patterns find the same rows with the index; characters have one to four bytes."""
+    """Random patterns of characters of one to four bytes find the same rows with the index."""
     draw = random.Random(4)
     characters = ["a", "b", "é", "€", "😀", "%", "_", "!", "\ufffd"]
 
@@ -225,7 +225,7 @@ def test_drawn_texts_and_patterns(lab: Lab) -> None:
 
 
 def test_patterns_with_a_broken_escape(logs: Lab) -> None:
-    """With a broken escape in a pattern, a query that reads a text fails, also with the index."""
+    """If a pattern has a broken escape, a query that reads a text fails, with or without Sieve."""
     for pattern in ("%none!", "%none!x%"):
         predicate = f"message LIKE '{pattern}' ESCAPE '!'"
         logs.check(f"SELECT id FROM substrings.t WHERE id < 0 AND {predicate}")
@@ -238,7 +238,7 @@ def test_patterns_with_a_broken_escape(logs: Lab) -> None:
 
 
 def test_escape_for_invalid_bytes_loses_no_row(lab: Lab) -> None:
-    """Queries lose no row even if the escape character is the one that replaces invalid bytes.
+    """Queries lose no row even if the escape character is U+FFFD, which replaces invalid bytes.
 
     LIKE decodes invalid bytes as the replacement character, so a text can match a pattern with
     other bytes.

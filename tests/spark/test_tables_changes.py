@@ -55,7 +55,7 @@ def test_an_overwritten_table_is_read_until_refresh(lab: Lab) -> None:
 
 
 def test_a_file_replaced_in_place_is_read(lab: Lab) -> None:
-    """If a file's bytes change, queries after REFRESH TABLE read it for the reason changed-file."""
+    """After REFRESH TABLE, queries read a file with changed bytes, with the reason changed-file."""
     with lab.database("replaced"):
         lab.sql("CREATE TABLE t USING parquet AS SELECT id FROM range(0, 80, 1, 8)")
         lab.sql("CREATE TABLE other USING parquet AS SELECT id FROM range(500, 600, 1, 1)")

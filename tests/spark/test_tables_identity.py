@@ -117,7 +117,7 @@ def test_recreated_table_does_not_use_the_old_index(lab: Lab) -> None:
 
 @pytest.mark.long
 def test_tables_of_one_name_have_separate_indexes(lab: Lab) -> None:
-    """If two databases have tables of the same name, these have separate indexes."""
+    """If two databases have tables of the same name, the tables have separate indexes."""
     with lab.database("apart_a"), lab.database("apart_b"):
         for k, name in enumerate(("apart_a", "apart_b")):
             lab.sql(

@@ -101,7 +101,7 @@ def test_partitions_of_strange_names(lab: Lab) -> None:
 
 
 def test_a_partition_elsewhere_is_indexed_too(lab: Lab, tmp_path: Path) -> None:
-    """If a partition is in another location, the index stores its root and skips its files."""
+    """An index also skips files of a partition whose folder is outside of the table's folder."""
     foreign = tmp_path / "p=away %20 =ü"
     lab.spark.range(100, 120, 1, 2).write.parquet(str(foreign))
     with lab.database("foreign_root"):
@@ -119,9 +119,9 @@ def test_a_partition_elsewhere_is_indexed_too(lab: Lab, tmp_path: Path) -> None:
 def test_file_in_several_partitions_is_always_read(lab: Lab, tmp_path: Path) -> None:
     """A scan always reads a file that several partitions list.
 
-    The keys of a file in several partitions must not bound a top-k query, because low keys of one
-    group would exclude rows of other groups. Several partitions share a location, spelt equally or
-    differently, or one location lies in another.
+    A file in several partitions must not bound a top-k query, because low keys of one group would
+    exclude rows of other groups. In this test, partitions share a location, spelt equally or
+    differently, or the location of one partition contains that of another.
     """
     shared = tmp_path / "shared"
     lab.spark.range(100, 110, 1, 1).toDF("k").write.parquet(str(shared))

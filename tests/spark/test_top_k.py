@@ -185,7 +185,7 @@ LONG = {
     "max of CSV", "another column's max", "a function's min", "min of an unindexed",
     "HAVING count", "by a function", "a sort of a part",
 }  # fmt: skip
-"""Queries that differ from another query in a value, a column or a direction.
+"""Queries that resemble another query, except for a value, a column or a direction.
 
 `make test-long` runs these queries.
 """
@@ -196,7 +196,7 @@ def _kinds(queries: Iterable[str]) -> list[Any]:
 
 
 _WITHOUT: dict[str, Answer] = {}
-"""Answers without the index, which are the same for every plan of a query."""
+"""Cached answers without the index; every plan of a query must return the same answer."""
 
 
 def _check(lab: Lab, query: str, files: int | None, conf: Mapping[str, str] | None = None) -> None:
@@ -256,7 +256,7 @@ def test_calls_of_a_sorted_frame_skip_files_like_a_limit(
 
 @pytest.mark.parametrize("adaptive", ["true", pytest.param("false", marks=pytest.mark.long)])
 def test_scans_with_and_without_a_bound_share_no_exchange(top: Lab, adaptive: str) -> None:
-    """If two scans have different top-k bounds, or only one has a bound, they share no exchange."""
+    """Two scans with different top-k bounds, or with and without a bound, share no exchange."""
     conf = {"spark.sql.adaptive.enabled": adaptive}
     ends = "SELECT k FROM fact ORDER BY k {} LIMIT 3"
     parts = [ends.format(""), ends.format("DESC"), "SELECT k FROM fact WHERE v = 6"]
@@ -350,7 +350,7 @@ def test_files_changed_after_the_build_are_read(top: Lab) -> None:
         known = "SELECT min(k), input_file_name() FROM t WHERE k BETWEEN 0 AND 399 GROUP BY 2"
 
         def first_known() -> Path:
-            """The indexed file with the least keys, which makes queries skip all other files."""
+            """The indexed file with the least key; its keys make queries skip all other files."""
             path = Path(min(top.sql(known))[1].removeprefix("file://"))
             path.with_name(f".{path.name}.crc").unlink(missing_ok=True)
             return path
@@ -371,7 +371,7 @@ def test_files_changed_after_the_build_are_read(top: Lab) -> None:
 
 
 def test_files_dropped_at_run_time_give_no_bound(top: Lab) -> None:
-    """If Spark drops buckets or partitions at run time, the rows in these do not bound a result."""
+    """If Spark drops buckets or partitions at run time, the dropped rows do not bound a result."""
     top.sql(
         "CREATE TABLE buckets USING parquet CLUSTERED BY (k) INTO 4 BUCKETS AS "
         "SELECT id AS k, id % 5 AS w FROM range(0, 400, 1, 2)"

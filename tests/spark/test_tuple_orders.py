@@ -26,13 +26,13 @@ def alike(lab: Lab) -> Iterator[Lab]:
 
 @pytest.mark.parametrize("columns", ["abc", "abcd"])
 def test_columns_of_one_type_in_any_order(alike: Lab, columns: str) -> None:
-    """If lists, subqueries and joins name a tuple's columns in other orders, they find their rows.
+    """Lists, subqueries and joins can name the columns of a tuple in any order, and find the row.
 
     If all columns have one type, only the order distinguishes the values of a row.
     """
     ((*row,),) = alike.sql(f"SELECT {', '.join(columns)} FROM k")
     value = dict(zip(columns, row, strict=True))
-    # Each of the six orders of three columns, and five orders of four columns.
+    # The test uses all six orders of three columns, and five orders of four columns.
     for order in list(permutations(columns))[:: 1 if len(columns) == 3 else 5]:
         names = ", ".join(order)
         list_of = (

@@ -13,7 +13,7 @@ FILES = 8
 
 @pytest.fixture(scope="module")
 def orders(lab: Lab) -> Iterator[Lab]:
-    """Each tenant and each id occurs in all files; each pair of both occurs in one file."""
+    """Each tenant and each id is in all files; each pair of a tenant and an id is in one file."""
     with lab.database("tuples"):
         columns = (
             "IF(n = 7, NULL, concat('t', n % 10)) AS tenant, int(n % 5) AS five, n < 1500 AS even, "
@@ -111,7 +111,7 @@ JOINS = {
 
 @pytest.fixture(params=["broadcast", "fetched"])
 def keys_of(request: pytest.FixtureRequest, orders: Lab) -> Iterator[Lab]:
-    """A table of pairs, which are join keys. A broadcast or a separate job supplies them."""
+    """A table of pairs of join keys; a broadcast or a separate job supplies the keys to a scan."""
     orders.sql(f"CREATE OR REPLACE TEMPORARY VIEW wanted AS {KEYS}")
     settings = {"spark.sql.autoBroadcastJoinThreshold": "-1", "spark.sieve.join.pruning": "always"}
     with orders.settings(settings if request.param == "fetched" else {}):
@@ -137,7 +137,7 @@ def test_pairs_of_a_join_read_the_files_that_match(keys_of: Lab, name: str) -> N
     ],
 )  # fmt: skip
 def test_joins_by_a_pair(keys_of: Lab, query: str, files: int) -> None:
-    """An outer join that keeps all rows reads all files, and so does a join by a function."""
+    """A join reads all files if it keeps all rows of `t`, or compares a function of a column."""
     views = {
         "both": "SELECT id AS i, tenant AS t FROM t UNION ALL SELECT -id, tenant FROM t",
         "pairs": "SELECT tenant, id, count(*) FROM t GROUP BY tenant, id",
@@ -188,7 +188,7 @@ def test_explain_names_the_keys_of_a_join(keys_of: Lab) -> None:
 
 
 def test_rows_with_null_are_found_by_lists(orders: Lab) -> None:
-    """Lists with NULL find rows without a tenant or an id, which have no key in the index."""
+    """Lists with NULL find rows without a tenant or an id; such rows have no key in the index."""
     for row in ("(CAST(NULL AS STRING), 0L)", "('t5', CAST(NULL AS BIGINT))"):
         found = orders.check(f"SELECT * FROM t WHERE (tenant, id) IN ({row})")
         assert found.rows.total() == 1

@@ -1,4 +1,4 @@
-"""Tests past versions of an index, files that VACUUM deletes, and indexes of dropped tables."""
+"""Tests old versions of an index, files that VACUUM deletes, and indexes of dropped tables."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def folder(lab: Lab, index: str = "id_sieve") -> Path:
 
 
 def members(lab: Lab) -> tuple[int, int, int, int]:
-    """The numbers of runs, lists of locations, pending writes and manifests."""
+    """How many runs, parts of lists of locations, pending writes and manifests the index has."""
     at = folder(lab)
     names = ("runs", "locations", "intents", "versions")
     return tuple(  # type: ignore[return-value]

@@ -37,7 +37,7 @@ def test_bucketed_scans_read_whole_files(lab: Lab) -> None:
 
 
 def test_scan_of_zstd_files_reads_all_files_or_none(lab: Lab, tmp_path: Path) -> None:
-    """A scan reads all files of a table of zstd files, or none of them.
+    """A scan of a table with zstd files reads either all files or none.
 
     If a scan has few files, Spark 4.1 makes smaller splits, and fails at a split zstd file.
     """
