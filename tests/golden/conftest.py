@@ -41,7 +41,7 @@ def _await(port: int, seconds: float = 60) -> None:
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Runs all tests of a corpus file in sequence, so that its tables are created only once."""
+    """Runs all tests of a corpus file in sequence, so that tests create the file's tables once."""
 
     def script(item: pytest.Item) -> str:
         callspec = getattr(item, "callspec", None)

@@ -2,8 +2,8 @@
 
 Without the index, a file's rows and the number of data files read depend only on Spark's release,
 the statements and their data. If a file has passed in the mode ``off``, ``off.json`` contains a
-digest of Spark's release, the ``.sql`` file and the ``.out`` file. As long as a file matches its
-stored digest, it would pass again. ``pytest tests/golden --regenerate`` stores the digests.
+digest of Spark's release, the ``.sql`` file and the ``.out`` file. A file that matches its stored
+digest would pass again. ``pytest tests/golden --regenerate`` stores the digests.
 
 The files in ``EVERY_MODE`` run without the index each time, whatever the stored digests. The runs
 of ``EVERY_MODE`` show that Spark uses its own plans if Sieve is disabled.

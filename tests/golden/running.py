@@ -35,7 +35,7 @@ def answers(engine: Engine, mode: str, script: Script, every: int = 1) -> list[R
 
 
 def wrong_files(statement: Statement, mode: str, read: int | None) -> list[str]:
-    """Describes the number of files read if it violates the statement's annotation."""
+    """Returns a message if the number of files read violates the statement's annotation."""
     allowed = statement.files
     if allowed is None or read is None:
         return []

@@ -87,8 +87,8 @@ def test_byte_codes_are_ordered_under_any_prefix(values, prefix, offset, start):
 def test_byte_codes_are_ordered_under_any_split_points(data):
     """For any split points and digits, codes keep the order of byte strings.
 
-    A literal has the code of an equal value, and a prefix has the codes of the values that begin
-    with it.
+    A literal has the code of an equal value. The span of a prefix contains the codes of all values
+    that begin with the prefix.
     """
     values = data.draw(st.lists(BYTES, min_size=1))
     encoder = data.draw(encoders(st.sampled_from(values)))
@@ -119,7 +119,7 @@ def assert_codes_fit(encoder, values, start):
         low, high = encoder.starting_with(base64.b64encode(prefix).decode())
         begins = [c for v, c in zip(values, codes, strict=True) if v.startswith(prefix)]
         assert all(low <= code <= high for code in begins)
-    # Executors get only the bytes of a value that determine its code.
+    # Executors get only those leading bytes of a value that determine the value's code.
     most = encoder.leading_bytes
     for tail in (b"", b"\xff" * 200, b"\0" * 200, start * 40):
         longer = [value + tail for value in values]

@@ -117,7 +117,7 @@ def _probe(rng: random.Random, depth: int) -> str:
 
 
 def _joined(rng: random.Random, depth: int, columns: str) -> str:
-    """A query that joins a table with dimensions, or filters it with subqueries on dimensions."""
+    """A query that joins a table with dimensions, or filters rows by subqueries on dimensions."""
     source, conditions = f"({_probe(rng, depth)}) q", []
     for n in range(rng.choice((1, 1, 2, 3))):
         side = rng.choice((*DIMENSIONS, "fact")) if rng.random() < 0.9 else "fact"
@@ -212,8 +212,8 @@ def _run(lab: Lab, query: str) -> Answer | None:
 def _fails_without(lab: Lab, query: str) -> bool:
     """Runs a query several times without Sieve, and returns whether at least one run fails.
 
-    Some runs succeed, because adaptive execution drops the failing scan if it first finds that
-    another side of the join is empty.
+    Some runs succeed: if another side of the join is first found to be empty, adaptive execution
+    drops the failing scan.
     """
     return any(_without(lab, query) is None for _ in range(20))
 

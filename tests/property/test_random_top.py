@@ -100,7 +100,7 @@ def _query(rng: random.Random) -> str:
 
 
 def _check(lab: Lab, seed: int, queries: int) -> int:
-    """Checks queries of a table; returns how many of their scans skip files by a top-k bound."""
+    """Checks queries of a table; returns how many scans skip files by a top-k bound."""
     rng, bounded = random.Random(seed), 0
     with lab.database("random_top"), lab.settings(INTERPRETED):
         table = Table(lab, rng)

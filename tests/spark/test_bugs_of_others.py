@@ -92,7 +92,7 @@ def test_filter_on_a_column_without_index_loses_no_row(
         # In ClickHouse#114073, the bound ignored a filter, so the query returned no row.
         ("SELECT d, s FROM t WHERE plain > 2 ORDER BY d NULLS LAST, s LIMIT 1", 6),
         ("SELECT d, s FROM t WHERE s > 's2' ORDER BY d NULLS LAST, s LIMIT 1", 3),
-        # datafusion#22554 applied the bound before it applied DISTINCT.
+        # datafusion#22554 applied the bound before DISTINCT.
         ("SELECT DISTINCT d FROM t ORDER BY d NULLS FIRST LIMIT 1", 6),
         # datafusion#23684 lost the group whose key is NULL.
         ("SELECT s, max(d) FROM t GROUP BY s ORDER BY 2 NULLS FIRST, 1 LIMIT 2", 6),

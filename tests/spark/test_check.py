@@ -52,7 +52,7 @@ def table(lab: Lab) -> Iterator[Lab]:
 
 @pytest.fixture
 def t(table: Lab) -> Iterator[Lab]:
-    """The same table; this fixture drops its indexes after each test."""
+    """The table of the fixture `table`, whose indexes are dropped after each test."""
     table.sql("USE checked")
     yield table
     for row in table.sql("SHOW SIEVE INDEXES ON t"):

@@ -274,7 +274,7 @@ def test_sessions_of_other_time_zones_share_an_index_of_times(lab: Lab, kind: st
 
 
 def test_show_and_describe_report_only_the_affected_index(lab: Lab) -> None:
-    """If a setting affects one of two indexed columns, SHOW and DESCRIBE report only its index."""
+    """If a setting affects one of two indexed columns, SHOW and DESCRIBE report only one index."""
     with lab.database("told"):
         lab.sql(
             "CREATE TABLE t USING parquet AS SELECT id, timestamp_seconds(id) ts "

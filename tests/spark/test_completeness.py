@@ -109,7 +109,7 @@ def test_corrupt_file_fails_the_build_despite_table_option(lab: Lab) -> None:
 
 @pytest.mark.parametrize("kind", ["csv", pytest.param("json", marks=LONG)])
 def test_truncated_gzip_file_fails_the_build(lab: Lab, kind: str) -> None:
-    """If a gzip file is truncated, a build fails; it does not read the file as a shorter file."""
+    """If a gzip file is truncated, a build fails, instead of reading the file as a shorter file."""
     with lab.database("torn"):
         lab.sql(
             f"CREATE TABLE t USING {kind} OPTIONS (compression 'gzip') AS "

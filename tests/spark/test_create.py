@@ -28,7 +28,7 @@ def test_misspelt_statement_raises_a_parse_exception(lab: Lab) -> None:
 
 
 def test_statement_after_long_blanks_or_comments_parses(lab: Lab) -> None:
-    """The parser accepts a statement with thousands of blanks or a long comment before it."""
+    """The parser accepts a statement after thousands of blanks or a long comment."""
     assert lab.sql(" " * 20_000 + "SELECT 1") == [(1,)]
     assert lab.sql("-- generated\n" * 20_000 + "SELECT 2") == [(2,)]
     assert lab.sql("-- generated\n" * 20_000 + "SHOW SIEVE INDEXES IN default") == []

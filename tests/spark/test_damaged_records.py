@@ -225,7 +225,7 @@ def test_value_with_a_character_that_escapes_proves_nothing(lab: Lab, tmp_path: 
 
 @pytest.mark.usefixtures("database")
 def test_part_of_a_separator_in_a_value_proves_nothing(lab: Lab, tmp_path: Path) -> None:
-    """If a CSV value contains a quote or a part of the separator, queries always read its file.
+    """If a CSV value contains a quote or a part of the separator, queries always read the file.
 
     A query that does not read a value with such characters finds different values in the record.
     """

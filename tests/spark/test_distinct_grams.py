@@ -13,7 +13,7 @@ Rows = Sequence[tuple[bytes | None, int]]
 
 
 def number(gram: bytes) -> int:
-    """The key of a gram, that is, its bytes as a signed number."""
+    """The key of a gram, that is, the bytes of the gram as a signed number."""
     return int.from_bytes(gram, "big", signed=True)
 
 

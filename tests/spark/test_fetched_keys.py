@@ -108,7 +108,8 @@ def test_side_with_changing_rows_supplies_no_keys(star: Lab) -> None:
 def test_cached_side_supplies_keys_only_if_it_is_repeatable(star: Lab) -> None:
     """A cached join side supplies keys only if Spark can compute the same rows again.
 
-    Between the job for keys and the join, Spark can lose a cached block, and computes it again.
+    Between the job for keys and the join, Spark can lose a cached block, and then computes the
+    block again.
     """
     dim = star.spark.table("dim")
     inner = dim.filter("rand() < 0.5").cache()
@@ -345,7 +346,7 @@ def _rows_in_a_minute(lab: Lab, query: str, conf: dict[str, str]) -> Counter[str
 
 @pytest.mark.parametrize("table", ["parts", "plain_parts"])
 def test_key_query_does_not_wait_for_partition_pruning(star: Lab, table: str) -> None:
-    """If a side has dynamic partition pruning, the query for its keys does not wait for pruning."""
+    """The query for the keys of a join side does not wait for partition pruning of this side."""
     query = (
         f"SELECT p.k, f.v FROM {table} p FULL JOIN (SELECT * FROM parts WHERE k < 42) f "
         "ON p.k = f.k JOIN dim d ON p.p = d.attr AND d.k < 100"

@@ -60,8 +60,8 @@ def test_drop_table_deletes_its_indexes(lab: Lab) -> None:
 def test_drop_database_deletes_indexes_in_another_folder(lab: Lab, tmp_path: Path) -> None:
     """If spark.sieve.path is set, one folder can contain the indexes of many databases.
 
-    If a folder has indexes of several databases, DROP DATABASE deletes only the indexes of its own
-    tables.
+    If a folder has indexes of several databases, DROP DATABASE deletes only the indexes of the
+    dropped tables.
     """
     root = f"file:{tmp_path}"
     with (
@@ -370,7 +370,7 @@ def test_tables_of_all_kinds_declare_their_indexes(lab: Lab) -> None:
 def test_declared_indexes_wait_for_a_refresh(lab: Lab) -> None:
     """Without spark.sieve.refresh.auto, one REFRESH builds all indexes that a table declares.
 
-    DROP of an index also removes its declaration from the table.
+    DROP of an index also removes the index's declaration from the table.
     """
     with lab.database("declared_waiting"):
         lab.sql(f"CREATE TABLE t USING parquet {DECLARES} AS {SELECT}")

@@ -240,7 +240,7 @@ def _faults(claim: Claim, ordinals: pa.Array, results: pa.Array) -> Iterator[str
 
 
 def _inversions(rows: Sequence[tuple[int, Any]], rises: bool) -> Any:
-    """Pairs of arguments that are in order although their results are not."""
+    """Pairs of arguments in ascending order, whose results are in the wrong order."""
     if not rows:
         return
     tops = [rows[0]]

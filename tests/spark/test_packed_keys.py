@@ -82,7 +82,7 @@ def test_audit_evaluates_packed_keys(many: Lab) -> None:
 
 
 def test_only_a_complete_checkpoint_supplies_keys(many: Lab) -> None:
-    """A checkpoint supplies keys of a shuffled join only after Spark has stored all its rows.
+    """A checkpoint supplies keys of a shuffled join only after Spark has stored all of its rows.
 
     Until all rows are stored, Spark could compute rows again that differ from those of the first
     run.
@@ -104,7 +104,7 @@ def test_keys_of_a_wider_type(many: Lab) -> None:
 
 @pytest.mark.parametrize("on", ["f.k = d.k", "f.s = d.s"])
 def test_long_request_arrives_in_pieces(many: Lab, on: str) -> None:
-    """The request with 50,000 keys is longer than one piece."""
+    """A request with 50,000 keys is longer than the maximum length of one piece."""
     with many.settings(BROADCAST):
         counted(many, on, "five", 1 + 5)
 

@@ -1,4 +1,4 @@
-"""The module `sieve`: functions that run statements, and `configure`, which sets up sessions."""
+"""Tests the module `sieve`: functions that run statements, and `configure` for new sessions."""
 
 from __future__ import annotations
 

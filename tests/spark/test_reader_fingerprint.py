@@ -242,7 +242,7 @@ def test_a_column_that_moves_with_positional_reading_is_found(tables: Lab) -> No
 
 
 def test_session_value_overrides_the_value_of_the_driver(tables: Lab) -> None:
-    """For a Hadoop key, a session's value applies; if it has none, the driver's value applies."""
+    """For a Hadoop key, a session's value has priority over the driver's value."""
     key = "orc.force.positional.evolution"
     with other_database(tables, "own"), hadoop_setting(tables, key, "false"):
         make_swapped(tables)

@@ -105,7 +105,7 @@ def tables(shown: str) -> list[list[list[str]]]:
     ],
 )
 def test_sql_blocks_of_a_page_have_the_results_shown(lab: Lab, database: str, least: int) -> None:
-    """If a page's blocks run in order in an empty database, their results are those on the page."""
+    """If a page's blocks run in order in an empty database, the results match those on the page."""
     compared, wrong = 0, []
     with lab.database(database):
         for block in (block for page in DATABASES[database] for block in blocks(page)):

@@ -148,7 +148,8 @@ def test_file_in_several_partitions_is_always_read(lab: Lab, tmp_path: Path) -> 
 def test_new_partition_is_read_until_refresh(lab: Lab) -> None:
     """Queries read all files of a new partition until REFRESH indexes them.
 
-    If a partition is dropped, queries return no row of it, and REFRESH forgets its files.
+    After a partition is dropped, queries return none of the partition's rows, and REFRESH forgets
+    the partition's files.
     """
     with lab.database("come_and_go"):
         lab.sql("CREATE TABLE t (id BIGINT, p INT) USING parquet PARTITIONED BY (p)")

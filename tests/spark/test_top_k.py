@@ -216,7 +216,7 @@ def test_scan_reads_the_files_of_the_first_rows(top: Lab, kind: str) -> None:
 
 @pytest.mark.parametrize("kind", _kinds(UNPRUNED))
 def test_scan_below_other_operators_has_no_bound(top: Lab, kind: str) -> None:
-    """If other filters, samples, generators, joins or aggregates follow, a scan reads all files."""
+    """A scan below other filters, samples, generators, joins or aggregates reads all files."""
     _check(top, *UNPRUNED[kind], MODES[len(kind) % 2])
 
 

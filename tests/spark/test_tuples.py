@@ -137,7 +137,7 @@ def test_pairs_of_a_join_read_the_files_that_match(keys_of: Lab, name: str) -> N
     ],
 )  # fmt: skip
 def test_joins_by_a_pair(keys_of: Lab, query: str, files: int) -> None:
-    """A join reads all files if it keeps all rows of `t`, or compares a function of a column."""
+    """A join that keeps all rows of `t` reads all files, and so does a join by a function."""
     views = {
         "both": "SELECT id AS i, tenant AS t FROM t UNION ALL SELECT -id, tenant FROM t",
         "pairs": "SELECT tenant, id, count(*) FROM t GROUP BY tenant, id",

@@ -80,7 +80,7 @@ def test_vacuum_deletes_the_run_of_a_dead_writer_after_a_day(lab: Lab) -> None:
 
     The run of a dead writer has a pending write, and no version contains the run.
 
-    If a file has no pending write, and no version contains it, VACUUM keeps the file.
+    VACUUM keeps a file if the file has no pending write and no version contains the file.
     """
     with lab.database("dead_writer"):
         create(lab)
