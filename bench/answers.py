@@ -15,7 +15,7 @@ RELATIVE = 1e-9
 def same_rows(one: Sequence[Row], other: Sequence[Row]) -> bool:
     """Returns whether two answers contain the same rows in any order.
 
-    Floats may differ by `RELATIVE`.
+    Floats may differ by the relative tolerance `RELATIVE`.
     """
     if len(one) != len(other):
         return False

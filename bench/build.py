@@ -16,11 +16,11 @@ these ids, as text. The benchmark measures each size in a new Spark application.
   peak depends more on the heap's maximum size (3 GB) than on the memory that the build needs. Spark
   starts one Python worker per core.
 - the size of the index in bytes, and the number of files that a query reads, both from DESCRIBE.
-- with ``--scattered`` or ``--strings``, the CPU microseconds per key of three things. The first is
-  the whole CREATE. The second is a CREATE without a map (intervals, with a budget of 1 %). The cost
-  of the map is the difference between these two CREATE statements. To build a map, Spark reads the
-  column again and shuffles pairs of a hash and a file. The third covers only the tasks that build
-  the map; this process runs these tasks without Spark.
+- with ``--scattered`` or ``--strings``, the CPU microseconds per key of the whole CREATE, of a
+  CREATE without a map (intervals, with a budget of 1 %), and of the tasks that build the map. The
+  cost of the map is the difference between the two CREATE statements. To build a map, Spark reads
+  the column again and shuffles pairs of a hash and a file. To measure only the tasks that build the
+  map, this process runs them without Spark.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ class Built:
             time outside of jobs.
         before: for each role, the peak memory of its largest process before CREATE, in MB.
         after: for each role, the peak memory of its largest process after CREATE, in MB.
-        told: a dict from property to the number that DESCRIBE returns for it.
+        told: the numbers that DESCRIBE returns, as a dict from property to number.
         intervals: wall-clock and CPU seconds of a CREATE without a map. Empty if not measured.
         tasks_cpu: CPU seconds of the tasks that build the map, if they run without Spark.
     """
@@ -270,7 +270,7 @@ def _jobs(spark: SparkSession) -> list[tuple[str, float]]:
 
 
 def _properties(spark: SparkSession) -> dict[str, float]:
-    """For each property whose value in DESCRIBE begins with a number, this number."""
+    """A dict from property to number, for each value in DESCRIBE that begins with a number."""
     rows = spark.sql("DESCRIBE SIEVE INDEX EXTENDED c_sieve ON t").collect()
     numbers = {name: _NUMBER.match(value) for name, value in rows if name in TOLD}
     return {name: float(number[0].rstrip(".")) for name, number in numbers.items() if number}

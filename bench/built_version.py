@@ -1,9 +1,9 @@
 """Writes an index version to disk with Sieve's own code, but without Spark or a table.
 
-The version covers files, or ranges of files, which are its locations. The domain of keys is divided
-into one part per location, and location i covers all keys of part i. So the version resembles an
-index on a table whose rows are in order of time. Each file also has short intervals at random keys,
-like the intervals that late rows cause.
+The version's locations are files, or ranges of files. The domain of keys is divided into one part
+per location, and location i covers all keys of part i. So the version resembles an index on a table
+whose rows are in order of time. Each file also has short intervals at random keys, like the
+intervals that late rows cause.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ from sieve.storage.local import LocalStore
 
 SPAN = 1 << 40
 EACH = 20
-"""Number of intervals that each file has in the index."""
+"""Number of intervals of each file in the index."""
 RANGE_BYTES = 128 << 20
 # Number of intervals in each file of the run. A build's task receives half a million intervals,
 # and keeps about half of them after merging.

@@ -82,7 +82,7 @@ class Bench:
     def make(self) -> Table:
         """Creates all tables and indexes.
 
-        Returns a table with the seconds that each of them took.
+        Returns a table with the seconds that each creation took.
         """
         shown = Table(box=box.SIMPLE, title="made")
         for column in ("", "s", "files", "index KB"):
@@ -130,7 +130,7 @@ class Bench:
     def commits(self) -> Table:
         """Selects rows by key and changes them, without and with the index.
 
-        Returns a table of the seconds.
+        Returns a table of the seconds that each change took.
 
         After each change with the index, a REFRESH runs.
         """
@@ -210,7 +210,7 @@ class Bench:
         version = self._newest()["version"]
         for number in range(self.rounds):
             # The second of two runs finds more data in Delta's caches than the first. So the order
-            # alternates.
+            # of the runs alternates.
             for way in ("off", "on") if number % 2 == 0 else ("on", "off"):
                 self.spark.conf.set(SWITCH, str(way == "on").lower())
                 seconds[way].append(self._timed(statement))
@@ -250,7 +250,7 @@ class Bench:
 
 
 def _slower(titles: Sequence[str]) -> str:
-    """Caption of a table of queries, which lists the queries that are slower with Sieve."""
+    """Caption that lists the queries that are slower with Sieve."""
     return f"slower with Sieve than with Delta alone: {', '.join(titles) or 'none'}"
 
 

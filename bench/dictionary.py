@@ -25,11 +25,11 @@ from sieve.reader.placement import place
 from sql_ext.frontend.pruning import dictionary_to_wire
 
 _COPIES = 4
-"""Number of dictionaries in memory at once. With several, other objects matter less."""
+"""Number of dictionaries in memory at once. Several copies reduce the share of other objects."""
 
 
 def main() -> None:
-    """Measures the dictionary for each number of files and of ranges per file."""
+    """Measures the dictionary for several numbers of files, and of ranges per file."""
     parser = argparse.ArgumentParser(prog="python -m bench dictionary", description=__doc__)
     parser.add_argument("--files", type=int, nargs="+", default=[10_000, 100_000, 1_000_000])
     parser.add_argument("--ranges", type=int, nargs="+", default=[1, 8])

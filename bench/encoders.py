@@ -2,10 +2,10 @@
 
 Each file contains neighbouring values, except that one row in a hundred is in a random file. For
 each of three kinds of key codes, the benchmark builds an index of shape `auto` within a budget. The
-first kind is the eight bytes that follow the common prefix of all values. The second kind comes
-from the encoder that a build would choose from a sample. This encoder's split points use part of
-the budget. The third kind is the value's rank, which is different for every value. The benchmark
-runs on one core.
+first kind of code is the eight bytes that follow the common prefix of all values. The second kind
+of code comes from the encoder that a build would choose from a sample. This encoder's split points
+use part of the budget. The third kind of code is the value's rank, which is different for every
+value. The benchmark runs on one core.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class Measured:
         points: the encoder's number of split points.
         bytes: size of the split points in bytes.
         apart: number of distinct codes divided by the number of distinct values.
-        files: mean number of files that a query reads for a key that occurs.
+        files: mean number of files that a query for an existing key reads.
         nanoseconds: CPU time in which the encoder encodes one value.
     """
 

@@ -110,7 +110,7 @@ def _described(spark: SparkSession, table: str, name: str, budget: str) -> Descr
 
 
 def _properties(spark: SparkSession, statement: str) -> dict[str, float]:
-    """For each property whose value begins with a number, this number."""
+    """A dict from property to number, for properties whose value begins with a number."""
     found = {}
     for name, value in spark.sql(statement).collect():
         if number := _NUMBER.match(value):

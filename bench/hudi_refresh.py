@@ -32,7 +32,7 @@ from sieve.storage.local import LocalStore
 FOLDER = HOME / "build" / "bench-hudi-refresh"
 NAME = "logged"
 SHARE = 100
-"""An UPDATE or MERGE changes one row in so many."""
+"""An UPDATE or MERGE changes one in `SHARE` rows."""
 
 
 class Bench:

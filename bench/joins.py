@@ -1,4 +1,4 @@
-"""Measures joins in which one table's keys select the files of another: ``make bench-joins``.
+"""Measures joins in which one table's keys select another table's files: ``make bench-joins``.
 
 There are three suites. ``star`` (the default) is a small star schema with queries that join its
 tables. ``tpch`` and ``tpcds`` are the 22 queries of TPC-H and the 99 queries of TPC-DS. Each query

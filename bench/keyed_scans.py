@@ -17,7 +17,8 @@ class KeyedScan:
 
     Attributes:
         table: the scanned table's name.
-        columns: the columns that the scan's filters compare with the keys or with this result.
+        columns: the columns that the scan's filters compare with the keys or with the subquery's
+            result.
         read: number of files that the scan read.
         least: number of files that contain a row that the scan needs. Such a row matches one of the
             keys or results, and satisfies the constant filters on indexed columns.

@@ -35,9 +35,9 @@ FORMATS = ("parquet", "orc", "csv")
 
 _PAD = 68
 _LATE = 50
-"""One row in so many is late."""
+"""One in `_LATE` rows is late."""
 _PAGE = 20_000
-"""Number of rows in a Parquet page, which is the same as in files that Spark writes."""
+"""Number of rows in a Parquet page, as in files that Spark writes."""
 
 Ids = npt.NDArray[np.int64]
 

@@ -35,7 +35,7 @@ LARGE = "lineitem_large"
 
 _BATCH = 1 << 19
 _ROWS_HELD = 60_000
-"""If the buffer of an output file contains so many rows, they are written as a row group."""
+"""When the buffer of an output file contains this many rows, they become a row group."""
 
 Numbers = npt.NDArray[np.int64]
 Say = Callable[[float], None]
@@ -105,7 +105,7 @@ def _order_number(keys: Numbers) -> Numbers:
 
 
 def _uniform(keys: Numbers, stream: int) -> npt.NDArray[np.float64]:
-    """Uniform pseudorandom numbers in [0, 1), from SplitMix64's last mixing step of each key."""
+    """Uniform pseudorandom numbers in [0, 1), from SplitMix64's last mixing step for each key."""
     with np.errstate(over="ignore"):
         x = keys.astype(np.uint64) * np.uint64(8) + np.uint64(stream)
         x = x * np.uint64(0x9E3779B97F4A7C15)

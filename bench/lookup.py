@@ -43,7 +43,7 @@ COLD_ROUNDS = 5
 ROOM = 4 << 30
 
 POINT, RANGE, LIST = "one key", "0.05 % of the keys", f"IN of {LISTED:,} keys"
-# If a join has too many keys, the driver sends ranges of keys instead. This is their number.
+# If a join has too many keys, the driver sends this number of key ranges instead.
 RANGED = 1_000
 RANGES = f"{RANGED:,} ranges"
 KINDS = (POINT, RANGE, LIST, RANGES)
