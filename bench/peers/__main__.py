@@ -2,16 +2,17 @@
 
 All systems have the same rows and run the same queries, and must return the same results. On Spark
 4.1, the systems are Spark alone, sorted Parquet files, Parquet's Bloom filters, Delta, Iceberg,
-Sieve on Iceberg, and Sieve. They take turns in one session. On Spark 3.5, the systems are Spark
-alone, Hudi's indexes, and Sieve on Hudi. A system uses the table's original files if it can. Every
-other system gets a rewritten copy with the same number of files.
+Sieve on Iceberg, and Sieve. These systems take turns in one session. On Spark 3.5, the systems are
+Spark alone, Hudi's indexes, and Sieve on Hudi. A system uses the table's original files if it can.
+Every other system gets a rewritten copy with the same number of files.
 
-The report begins with the queries for which Sieve compares worst. For each query, the report shows
-the files that the scans read, the bytes that all processes read, the tasks, and the median
-milliseconds of seven runs (three runs if a run takes longer than 10 s). For each table, the report
-shows the seconds until the first query can run, the bytes of rewritten rows, and the bytes that the
-system stores in addition to the rows. For the table ``log``, the report also shows the cost of
-appending 1 % of the rows, of updating 1 % of the rows, and of a MERGE of 100 keys.
+The report begins with the queries for which Sieve is worst, compared with other systems. For each
+query, the report shows the files that the scans read, the bytes that all processes read, the tasks,
+and the median milliseconds of seven runs (three runs if a run takes longer than 10 s). For each
+table, the report shows the seconds until the first query can run, the bytes of rewritten rows, and
+the bytes that the system stores in addition to the rows. For the table ``log``, the report also
+shows the cost of appending 1 % of the rows, of updating 1 % of the rows, and of a MERGE of 100
+keys.
 """
 
 from __future__ import annotations
@@ -47,7 +48,7 @@ _SIDES = {"4.1": "Spark 4.1", "3.5": "Spark 3.5"}
 
 
 def main() -> None:
-    """Measures both releases of Spark, each in another process, and prints one report."""
+    """Measures both releases of Spark, each in a separate process, and prints one report."""
     parser = argparse.ArgumentParser(prog="make bench-peers ARGS=...", description=__doc__)
     parser.add_argument("--scale", type=int, default=3, help="of TPC-H's lineitem (default: 3)")
     parser.add_argument("--rows", type=int, default=5_000_000, help="of log and adversarial")
@@ -107,8 +108,8 @@ def _measure(args: argparse.Namespace, tables: Sequence[Dataset], console: Conso
         spark, asked = start_hudi_session(root), hudi_systems()
     else:
         spark, asked = start(root), systems()
-    # Also keeps the `NEEDED` systems, because other systems' tables are made from the tables of
-    # these systems.
+    # Also keeps the `NEEDED` systems, because the benchmark makes other systems' tables from their
+    # tables.
     asked = [one for one in asked if args.systems in one.name or one.name in NEEDED]
     report = Report(_SIDES[args.side], [], [], [])
     for table in tables:

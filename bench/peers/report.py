@@ -34,7 +34,7 @@ class Report:
 
 @dataclass(frozen=True, slots=True)
 class Beaten:
-    """A query: its cost with Sieve, and its cost with the best other system (the fewest bytes)."""
+    """A query's cost with Sieve, and its cost with the other system that reads the fewest bytes."""
 
     line: str
     table: str
@@ -49,7 +49,7 @@ class Beaten:
 
 
 def is_sieve(system: str) -> bool:
-    """Returns whether a system's name means Sieve."""
+    """Returns whether the system with this name uses Sieve."""
     return system.startswith("Sieve")
 
 

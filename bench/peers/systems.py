@@ -1,7 +1,7 @@
 """The systems on Spark 4.1, each of which is set up as its own documentation recommends.
 
-In one system, Sieve indexes the plain files. In another, Sieve indexes the Iceberg table of these
-files.
+In one system, Sieve indexes the plain files. In another system, Sieve indexes the Iceberg table of
+these files.
 
 A system uses the table's original files if it can. Every other system gets a copy, rewritten to the
 same number of files. If a system sorts or clusters rows, it uses the queried columns as keys. If

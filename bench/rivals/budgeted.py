@@ -53,7 +53,7 @@ class Mapped:
         self._maps = [decode_map(payload) for payload in payloads]
 
     def may_hold(self, low: Codes, high: Codes) -> Answer:
-        """Looks up ranges in the intervals. For a point, a map must find the file, too."""
+        """For a range, uses only the intervals. For a point, a map must find the file, too."""
         found = self._intervals.may_hold(low, high)
         points = np.flatnonzero(low == high)
         hashes = hash_codes(low[points])
@@ -136,7 +136,7 @@ class Builder:
         return (other, False) if costs[1] < costs[0] else (plain, more)
 
     def _auto(self, intervals: Intervals, budget: float) -> Structure:
-        """Chooses a map, as a build does, if it may pay off and if probes then read fewer bytes."""
+        """Chooses a map if it may pay off and makes probes read fewer bytes, as a build does."""
         plain = shaped(self._of, self.query_model, intervals, "auto", budget)
         told = self._expected(plain)
         if not map_may_pay(self._profile, told, len(self._pairs()[0]), int(budget)):
@@ -165,7 +165,7 @@ class Builder:
         return Mapped(lists, payloads, self._of.files)
 
     def _pairs(self) -> tuple[Hashes, npt.NDArray[np.int32]]:
-        """For each key of each file, the key's hash and the file; sorted by hash."""
+        """Pairs of a key's hash and a file, for each key of each file, sorted by hash."""
         if self._hashes is None:
             keys = [codes for codes, _ in self._of.keys_of_files()]
             hashes = hash_codes(np.concatenate(keys))
@@ -209,7 +209,7 @@ def _drawn(column: Column) -> Codes:
 def cut(
     column: Column, query_model: QueryModel, budget: float, threshold: float | None = None
 ) -> Intervals:
-    """The intervals of all files; each file's keys are cut separately.
+    """Cuts the keys of each file into intervals. Returns the intervals of all files.
 
     There can be more intervals than the budget allows.
     """

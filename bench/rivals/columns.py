@@ -22,7 +22,7 @@ from sieve.indexing.column_sample import WANTED
 Codes = npt.NDArray[np.int64]
 Rng = np.random.Generator
 ROW_BYTES: Final = 50
-"""Size of a table's row in bytes. It matters because `auto` depends on the table's size."""
+"""Bytes per row of a table. The budget `auto` depends on the table's size."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -36,7 +36,8 @@ class Column:
         files: number of files.
         width: mean size of a value, in bytes.
         encoder: size of the encoder's data, in bytes.
-        spread: standard deviation of the logarithm of a file's bytes per row. 0 if all are equal.
+        spread: standard deviation of the logarithm of a file's bytes per row. 0 if all files have
+            equal rows.
     """
 
     name: str
@@ -151,7 +152,7 @@ def _uuids(rng: Rng, rows: int, files: int) -> pa.Array:
 
 
 def _urls(rng: Rng, rows: int, files: int) -> pa.Array:
-    """URLs of 100 out of 3,000 hosts in each file. Some hosts are in more files than others."""
+    """Each file has URLs of 100 out of 3,000 hosts. Some hosts are in more files than others."""
     words = rng.integers(0, 26, (3000, 9), dtype=np.uint8) + ord("a")
     names = np.ascontiguousarray(words).view("S9").ravel().astype(str)
     weight = 1 / np.arange(1, 3001)

@@ -15,7 +15,7 @@ from bench.rivals.judge import Measured
 _ACROSS: Final = 4
 _LEAST: Final = "least possible"
 _TOLD: Final = 1.0
-"""The budget, in percent, whose number of files read is printed in each panel."""
+"""The budget, in percent, for which each panel shows the number of files read."""
 
 _LINES: Final[Mapping[str, Mapping[str, Any]]] = {
     "auto": {"color": "#0d4d94", "lw": 5, "alpha": 0.45, "marker": "o", "ms": 6.5, "mew": 0},

@@ -76,7 +76,7 @@ def _by_kind(kind: str, autos: Sequence[Measured], measured: Sequence[Measured])
 
 
 def _over(kind: str, one: Measured, other: Measured) -> float:
-    """How many files `one` reads beyond the tolerated number, `_SLACK` times those of `other`."""
+    """How many more files `one` reads than `_SLACK` times the files that `other` reads."""
     return one.files[kind] - other.files[kind] * _SLACK
 
 
@@ -104,7 +104,7 @@ def _dear(chosen: Measured, autos: Sequence[Measured]) -> Iterator[str]:
 def _best(
     auto: Measured, measured: Sequence[Measured], files: Callable[[Measured], float]
 ) -> Measured | None:
-    """The structure with the fewest files read among those that are no larger than `auto`."""
+    """Of the structures that are no larger than `auto`, the one that reads the fewest files."""
     budget = auto.budget or 0.0
     others = (
         m

@@ -47,7 +47,7 @@ class Lists:
         """Returns the files that have an interval that overlaps with the query's range.
 
         The intervals of a file can overlap each other. So the search uses the running maximum of
-        their ends.
+        the intervals' ends.
         """
         found = np.zeros((len(low), self._files), np.bool_)
         for file in range(self._files):
@@ -78,7 +78,7 @@ def truth(column: Column) -> Lists:
 
 
 def k_intervals(column: Column, k: int) -> Lists:
-    """The first layer of HIndex: at most k intervals per file, which the longest gaps separate.
+    """The first layer of HIndex: at most k intervals per file, separated by the longest gaps.
 
     With k = 1, this is min/max.
     """
