@@ -115,15 +115,15 @@ class Side:
 
 
 def _measure(run: Run) -> dict[str, list[float]]:
-    """For each kind of query, the milliseconds of its queries.
+    """A dict from kind of query to the milliseconds of each query of this kind.
 
     Queries of different kinds alternate, so that other load affects all kinds alike.
     """
     plain, sieve = Side("plain", iceberg=run.iceberg), Side("sieve", iceberg=run.iceberg)
     times: dict[str, list[float]] = {mode: [] for mode in MODES}
     for k, key in enumerate(_keys(run)):
-        # The order of the kinds rotates, so that no kind always runs after the same other kind. In
-        # total, both JVMs plan the same number of queries.
+        # The order of the kinds of query rotates, so that no kind always follows the same other
+        # kind. In total, both JVMs plan the same number of queries.
         for mode in (MODES * 2)[k % len(MODES) : k % len(MODES) + len(MODES)]:
             side, repeats = (plain, len(MODES) - 1) if mode == PLAIN else (sieve, 1)
             for again in range(repeats):
@@ -172,8 +172,9 @@ def make_files(folder: Path, files: int, rows: int, group: int) -> None:
 
 def _serve(name: str, *, iceberg: bool) -> None:
     folder = FOLDER / ("plain" if name == "plain" else "sieve")
-    # In strict mode, a scan fails if it gets no answer from the index. Otherwise its planning would
-    # look fast. With the second setting, every row group is a range, even a small one.
+    # In strict mode, a scan fails if it gets no answer from the index. Without strict mode, the
+    # planning of such a scan would look fast. With the second setting, every row group is a range,
+    # even a small one.
     own = {} if name == "plain" else {"spark.sieve.strict": "true", "spark.sieve.range.bytes": "1"}
     conf = iceberg_conf(indexed=name != "plain") if iceberg else {}
     spark = start_session(folder, conf | own, indexed=name != "plain")

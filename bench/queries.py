@@ -32,7 +32,7 @@ class Query:
         title: a description of the query in words.
         table: the table's name.
         select: the select list.
-        conditions: conditions on indexed columns, which AND combines.
+        conditions: conditions on indexed columns, combined by AND.
         rest: SQL text of further conditions, on columns without an index.
     """
 

@@ -14,8 +14,8 @@ version.
 
 With ``--locations N``, the benchmark starts no Spark. The benchmark then only measures how Sieve
 writes a version's list of N files after some files have changed. The output shows the bytes and the
-time of two kinds of write. The first kind stores the whole list. The second kind stores a delta,
-which readers apply to the previous list.
+time of two kinds of write. The first kind of write stores the whole list. The second kind of write
+stores a delta, which readers apply to the previous list.
 """
 
 from __future__ import annotations
@@ -193,7 +193,7 @@ def _publish(writers: int) -> int:
 def _write(
     directory: str, first: Manifest, number: int, end: float, told: SimpleQueue[int]
 ) -> None:
-    """Publishes versions from the writers' common start time until `end`. Reports their number."""
+    """Publishes versions from the writers' common start time until `end`. Reports how many."""
     time.sleep(max(0.0, end - _PUBLISHING_S - time.time()))
     store, base, made = LocalStore(), first, 0
     while time.time() < end:

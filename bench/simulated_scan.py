@@ -5,8 +5,8 @@ exist, and Spark lists no files. All other steps are those of a real build: samp
 cutting the column, writing and measuring the run, and storing the list of files. Executors run in
 separate processes, and this process does the front end's work. For each number of files, the output
 shows the seconds of the build, and the CPU milliseconds of all processes per file. The output also
-shows by how much this process's peak memory grows during the build. It shows the driver's live heap
-before and after the build, too.
+shows the growth of this process's peak memory during the build, and the driver's live heap before
+and after the build.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ def _measure(n: int, rows: int, *, scattered: bool) -> Measured:
     os.environ["PYSPARK_PYTHON"] = sys.executable
     settings = {
         "spark.master": MASTER,
-        # In other sessions, the front end sends Sieve's package to the executors.
+        # In this session, no front end sends Sieve's package to the executors.
         "spark.executorEnv.PYTHONPATH": str(FOLDER.parent.parent),
     }
     spark = start_session(FOLDER / "spark", settings)

@@ -1,4 +1,4 @@
-"""Measures joins of a star schema in which keys select files: ``make bench-joins``.
+"""Measures joins of a star schema in which join keys select files: ``make bench-joins``.
 
 The fact table ``sales`` has 200 files in order of arrival. Rows arrive in order of their day,
 except that 2 % of the rows arrive up to thirty days late. Each row has a random customer. The

@@ -78,7 +78,8 @@ def main() -> None:
 def adopt_orphans() -> None:
     """Makes this process the parent of each descendant whose own parent has ended.
 
-    The front end ends after its driver, so the benchmark would otherwise miss its CPU time.
+    The front end ends after its driver, so the benchmark would otherwise miss the front end's CPU
+    time.
     """
     ctypes.CDLL(None, use_errno=True).prctl(_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 

@@ -31,7 +31,7 @@ MODES = {"Spark alone": {SWITCH: "false"}, "Sieve": {"spark.sieve.strict": "true
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """A query, and a predicate that selects the rows of its result and those that tie with them."""
+    """A query, and a predicate for the rows of its result and all rows that tie with them."""
 
     text: str
     rows: str

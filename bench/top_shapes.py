@@ -1,12 +1,12 @@
 """Measures top-k queries, MIN and MAX for several types, shapes and orders: ``make bench-topk``.
 
 The table has three columns of each type. The values of *clustered* ascend with the files. *late* is
-like *clustered*, except that 2 % of the rows are late by up to a tenth of the table. *random* has
-random values. Each query runs with an index of each shape. The output compares the number of files
-that a query reads with the number of files that the query needs. A top-k query needs the files that
-contain a row of the result, or a row that ties with one. MIN and MAX need one file. A query for a
-range of 0.1 % of the rows needs the files whose minimum and maximum overlap with the range. The
-goal is to read at most 1.2 times the needed files plus one.
+like *clustered*, except that 2 % of the rows are late, by at most a tenth of the table's rows.
+*random* has random values. Each query runs with an index of each shape. The output compares the
+number of files that a query reads with the number of files that the query needs. A top-k query
+needs the files that contain a row of the result, or a row that ties with one. MIN and MAX need one
+file. A query for a range of 0.1 % of the rows needs the files whose minimum and maximum overlap
+with the range. The goal is to read at most 1.2 times the needed files plus one.
 """
 
 from __future__ import annotations

@@ -38,9 +38,8 @@ class Measured:
     Attributes:
         number: the query's number in its suite.
         turns: figures of the query. None if the query failed.
-        scans: scans that skipped files by values that Spark learns only at run time. Empty under
-            all settings but the first.
-        unkeyed: scans of indexed tables that used no such values, each with the reasons from
+        scans: scans that skipped files by run-time values. Empty under all settings but the first.
+        unkeyed: scans of indexed tables that used no run-time values, each with the reasons from
             EXPLAIN SIEVE. Empty under all settings but the first.
         fault: a mode whose rows differ from the rows of the first mode, or an error. Empty if there
             is no fault.
@@ -54,7 +53,7 @@ class Measured:
 
 
 class Suite:
-    """A session with the tables of a suite, and with indexes for all or some of its queries."""
+    """A session with a suite's tables, and with indexes for all or some of the suite's queries."""
 
     def __init__(
         self,
@@ -127,7 +126,7 @@ class Suite:
         return Measured(number, turns, scans, unkeyed, fault)
 
     def _differs(self, text: str, modes: Mapping[str, Mapping[str, str]]) -> bool:
-        """Returns whether rows also differ without LIMIT; a LIMIT may choose among tied rows."""
+        """Returns whether rows differ even without LIMIT, which may choose among tied rows."""
         whole = _LIMIT.sub("", text)
         return whole == text or in_turns(self.spark, whole, modes, 0).differing is not None
 

@@ -2,8 +2,8 @@
 
 Each fact table has 200 files in order of arrival. Rows arrive in order of their day, except that 2
 % of the rows arrive up to 30 days late. A row without a day arrives at a random time. Every other
-table is one file. The extensions come from PyPI, because `INSTALL tpcds` needs access to a DuckDB
-server.
+table is one file. DuckDB's extensions come from PyPI, because `INSTALL tpcds` needs access to a
+DuckDB server.
 """
 
 from __future__ import annotations

@@ -17,7 +17,7 @@ SLOWER = 1.03
 """A query counts as slower with Sieve if its ratio of times exceeds both this factor and the spread
 of the other mode's runs."""
 FEWER = 0.99
-"""Below this share, a query counts as reading fewer bytes. Spark may read a footer twice."""
+"""A share of bytes counts as smaller only below this limit. Spark may read a footer twice."""
 _WIDTH = 8
 _SIEVE, _SPARK = "Sieve", "Spark alone"
 
@@ -112,7 +112,7 @@ def _times(console: Console, done: Sequence[tuple[Measured, Turns]], other: str)
 
 
 def _partners(console: Console, measured: Sequence[Measured]) -> None:
-    """Prints how many files the scans with join keys read, and how many of them contain a match."""
+    """Prints how many files scans with join keys read, and how many of the files have a match."""
     scans = [s for one in measured for s in one.scans if s.read < FILES]
     if scans:
         read, least = sum(s.read for s in scans), sum(s.least for s in scans)
@@ -124,7 +124,7 @@ def _partners(console: Console, measured: Sequence[Measured]) -> None:
 
 
 def _share(turns: Turns) -> float:
-    """Bytes that a query reads with Sieve, divided by its bytes in the mode that precedes Sieve."""
+    """Bytes that a query reads with Sieve, divided by its bytes in the mode before Sieve."""
     *_, before, _ = (totals.bytes for totals in turns.tasks.values())
     return turns.tasks[_SIEVE].bytes / before if before else 1.0
 

@@ -6,14 +6,14 @@ not use the index. In the second and third run, queries use the index. In the th
 further sessions (writers) create, refresh and drop indexes of the same table. In the first round of
 these runs, each session sends a query every four seconds, as people do, and each writer starts a
 cycle every 20 seconds. In the second round, each session sends its next query as soon as it has
-received an answer. Before both rounds, a run like the third, but four times as long, warms up the
-server without measurement. Without this warm-up, the JVM would spend most of the time on
+received an answer. Before both rounds, an unmeasured run warms up the server. This run is like the
+third run, but four times as long. Without this warm-up, the JVM would spend most of the time on
 compilation.
 
 The output shows the queries per second, the milliseconds of a query, and the latency of front-end
 calls according to ``sieve_status()``. The percentiles of this latency cover the last 256 calls. The
-maximum covers all calls since the server's start. In the second round, the sessions would use far
-more than two cores, so this round measures an overloaded server.
+maximum of this latency covers all calls since the server's start. In the second round, the sessions
+would use far more than two cores, so this round measures an overloaded server.
 
 By default, tasks run in threads of the server's process, so they compete with planning for the
 cores. With ``--apart``, tasks run in an executor process of Spark's standalone cluster, with the
@@ -117,7 +117,7 @@ def _connection() -> Iterator[Any]:
     finally:
         # Closes only the socket, because the server sometimes never answers CloseSession. This
         # happens if the first session that registers Hive's functions has failed at a class that
-        # Spark lacks. Later sessions then wait.
+        # Spark lacks. All later sessions then wait for this session.
         connection._transport.close()  # noqa: SLF001 - no public API
 
 
@@ -174,7 +174,7 @@ def _status() -> dict[str, int]:
 def _run(seconds: float, *, enabled: bool, writers: int, pauses: bool) -> list[float]:
     """Runs all sessions for `seconds`. Returns the milliseconds of each query.
 
-    If `pauses` is false, each session sends its next query as soon as it has an answer.
+    If `pauses` is false, each session sends its next query as soon as the session has an answer.
     """
     end = time.monotonic() + seconds
     ask, change = (_PAUSE_S, _WRITERS_PAUSE_S) if pauses else (0.0, 0.0)

@@ -33,7 +33,7 @@ def on_files(files: Any, config: Any) -> Any:
 
 
 def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
-    """Rewrites links between docs/ and the pages of `ABOVE`, because the site has one folder."""
+    """Rewrites links between docs/ and the pages of `ABOVE`, which the site puts in one folder."""
     if page.file.src_uri in ABOVE:
         markdown = re.sub(r"\]\(docs/", "](", markdown)
         markdown = re.sub(r"\]\(README\.md[^)]*\)", "](index.md)", markdown)

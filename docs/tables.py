@@ -59,7 +59,7 @@ def _content(name: str) -> str:
 
 
 def columns(of: str) -> str:
-    """The columns of a statement's or function's answer, with their types except STRING.
+    """The columns of a statement's or function's answer, with each type other than STRING.
 
     `of` is the name of a statement's record or of a function. A second word, EXTENDED, selects the
     columns of the statement's answer with EXTENDED.

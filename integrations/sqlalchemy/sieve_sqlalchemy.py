@@ -1,9 +1,9 @@
 """A SQLAlchemy dialect, ``hive+sieve://host:10000/database``, for Spark's Thrift server.
 
-PyHive's dialect expects Hive's results, but Spark's differ. For SHOW TABLES, Spark's first column
-is the database, which PyHive mistakes for the table's name. Spark lists views with a statement of
-its own, and reports a missing table by an SQLSTATE. This dialect reads Spark's results, and also
-reports Sieve's indexes. Its backend name is still ``hive``, because tools such as Superset choose
+PyHive's dialect expects Hive's results, but Spark's differ. Spark's first column of SHOW TABLES is
+the database, but PyHive expects the table's name there. Spark has a separate statement for views,
+and reports a missing table by an SQLSTATE. This dialect reads Spark's results, and also reports
+Sieve's indexes. The dialect's backend name is still ``hive``, because tools such as Superset choose
 their SQL by this name.
 """
 
@@ -24,7 +24,7 @@ class SieveDialect(HiveDialect):  # type: ignore[misc]
     driver = "sieve"
     supports_statement_cache = False
     # SQLAlchemy 2 calls import_dbapi. If a dialect has only the method's old name, dbapi,
-    # SQLAlchemy warns.
+    # SQLAlchemy logs a warning.
     import_dbapi = HiveDialect.import_dbapi
 
     def get_table_names(self, connection: Any, schema: str | None = None, **_: Any) -> list[str]:
