@@ -129,7 +129,7 @@ def make_version(root: Path, n_files: int, ranges: int = 1) -> BuiltVersion:
 
 
 def _stretches(n_files: int, ranges: int) -> Iterator[list[Segment]]:
-    """For each file of the run, its segments.
+    """The segments of each run file.
 
     The files cover consecutive parts of the key domain.
     """

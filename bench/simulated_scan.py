@@ -1,12 +1,12 @@
 """Measures builds from a simulated scan of many files: ``python -m bench simulated-scan``.
 
 Spark's `range` generates the rows, and each row contains the number of its file. The files do not
-exist, and Spark lists no files. All other steps are those of a real build: sampling, reading and
-cutting the column, writing and measuring the run, and storing the list of files. Executors run in
-separate processes, and this process does the front end's work. For each number of files, the output
-shows the seconds of the build, and the CPU milliseconds of all processes per file. The output also
-shows the growth of this process's peak memory during the build, and the driver's live heap before
-and after the build.
+exist, and Spark lists no files. All other steps are those of a real build: sampling the column,
+computing its intervals, writing and measuring the run, and storing the list of files. Executors run
+in separate processes, and this process does the front end's work. For each number of files, the
+output shows the seconds of the build, and the CPU milliseconds of all processes per file. The
+output also shows the growth of this process's peak memory during the build, and the driver's live
+heap before and after the build.
 """
 
 from __future__ import annotations

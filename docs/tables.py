@@ -42,7 +42,7 @@ _LINKS: Final = {
 
 
 def written(page: str) -> str:
-    """The page with a new text in each block."""
+    """The page with newly generated text in each block."""
     return _BLOCK.sub(lambda block: f"{block[1]}{_content(block[2])}\n{block[3]}", page)
 
 
@@ -72,7 +72,7 @@ def columns(of: str) -> str:
 
 
 def reasons() -> str:
-    """The table of reasons, made from the texts below the members of the enumeration."""
+    """The table of reasons, made from the docstrings below the members of `Reason`."""
     texts = _member_texts()
     rows = [f"| `{reason}` | {texts[reason.name]} |" for reason in Reason]
     return "\n".join(["| reason | meaning | what to do |", "|---|---|---|", *rows])

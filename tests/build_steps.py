@@ -76,10 +76,11 @@ def build(
         encoder: the encoder for the arrays' type.
         shape: one of `SHAPES`.
         budget: the maximum number of bytes.
-        hashes: the hashes of each file's values; a map needs them if the key codes are not exact.
+        hashes: the hashes of each file's values; a map needs these if the key codes are not exact.
         batch: the number of rows per batch, and also the number of values that a task buffers.
         tasks_a_file: the number of tasks that share the batches of each file.
-        borders: the key codes at which the domain is divided; each part gets its own segments.
+        borders: the key codes at which the domain is divided; each part of the domain gets its own
+            segments.
         bits: the number of bits of a map's fingerprints.
         payback: the gain that each byte of the run must bring; with None, the run uses the whole
             budget.
@@ -122,7 +123,7 @@ def build(
 
 
 def _stop(query_model, n_files, budget, payback):
-    """The stopping rule of a build with files of 100 bytes, in which no query must read a file."""
+    """A stopping rule for files of 100 bytes, and for probes that match no file."""
     points = np.stack([query_model.codes, query_model.codes], axis=1)
     price = Payback(n_files, 100 * n_files, payback).price
     return Stop(price, budget, 0, (points, points, points), dict.fromkeys(KINDS, 0.0))

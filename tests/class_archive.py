@@ -2,8 +2,8 @@
 
 Run it as ``python class_archive.py FILE``.
 
-A test run starts dozens of JVMs. With the archive, a JVM starts in half the CPU time. If a JVM has
-other jars on its class path, it ignores the archive.
+A test run starts dozens of JVMs. With the archive, a JVM starts in half the CPU time. A JVM with
+other jars on its class path ignores the archive.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def main(archive: str) -> None:
             spark.sql(statement).collect()
         driver = spark.sparkContext._gateway.proc
         spark.stop()
-        # # After the end of its input, the JVM writes the archive and exits.
+        # When its input ends, the JVM writes the archive and exits.
         driver.stdin.close()
         driver.wait()
 

@@ -20,13 +20,13 @@ from spark_session import THRIFT_PORT, Lab, start_session
 from xdist.scheduler import LoadFileScheduling
 
 # Every JVM of a test run (driver, executor, metastore or beeline) lives for seconds or minutes. In
-# so short a time, the second compiler and a parallel collector cost more time than they save.
-# Without the second compiler and a parallel collector, a test run takes a third less CPU time. With
-# only one compiler, the JVM's default code cache would be a fifth of the usual size. Spark's
-# generated code would fill this cache, and the JVM would discard code and compile it again (which
-# costs another sixth of the CPU time). By default, a JVM starts its first full collection when
-# class data reaches 21 MB, which happens soon. Hadoop starts a `chmod` process for each file and
-# folder that it makes; VFORK starts processes fastest.
+# so short a time, the JVM's second compiler (C2) and a parallel collector cost more time than they
+# save. Without C2 and a parallel collector, a test run takes a third less CPU time. With only one
+# compiler, the JVM's default code cache would be a fifth of the usual size. Spark's generated code
+# would fill this cache, and the JVM would discard code and compile it again (which costs another
+# sixth of the CPU time). By default, a JVM starts its first full collection when class data reaches
+# 21 MB, which happens soon. Hadoop starts a `chmod` process for each file and folder that it makes;
+# VFORK starts processes fastest.
 JVM_OPTIONS = (
     "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:ReservedCodeCacheSize=240m "
     "-XX:MetaspaceSize=256m -Djdk.lang.Process.launchMechanism=VFORK"

@@ -9,7 +9,7 @@ from spark_session import Lab
 
 
 def edit_schema(lab: Lab, table: str, edit: Callable[[str], str]) -> None:
-    """Changes the columns of a table in the current database; the columns are in JSON."""
+    """Changes a table's columns; `edit` gets and returns the schema as JSON."""
     database = lab.spark.catalog.currentDatabase()
     catalog = lab.spark._jsparkSession.sharedState().externalCatalog()
     before = catalog.getTable(database, table).schema().json()

@@ -246,7 +246,7 @@ class Frame:
         return found.field(inner).type if inner else found
 
     def withColumn(self, name: str, column: Col) -> Frame:  # noqa: N802 - PySpark's name
-        """Adds a column; if a column has this name already, replaces it."""
+        """Adds a column, or replaces the column that already has this name."""
         return self.select(*(column.alias(n) if n == name else n for n in self.columns))
 
     def drop(self, name: str) -> Frame:
@@ -407,7 +407,7 @@ class _Writer:
 
 
 def write_file(path: str, schema: pa.Schema, rows: Sequence[Sequence[Any]], **options: str) -> None:
-    """`CatalogTable.write_file` without Spark."""
+    """Replaces `CatalogTable.write_file`, and uses no Spark."""
     file = Path(path.removeprefix("file:") + ".parquet")
     file.parent.mkdir(parents=True, exist_ok=True)
     pq.write_table(

@@ -56,15 +56,15 @@ KEYS_A_RANGE = 3
 MARK = "e" * 64
 """A stand-in for the hash of the reader's fingerprint."""
 PARTS = {"format": "parquet x"}
-"""The parts of this fingerprint."""
+"""The parts of the reader's fingerprint."""
 
 RANGE_BYTES = DEFAULTS.range_bytes
-"""Larger files are cut into ranges."""
+"""Files with more bytes are cut into ranges."""
 
 Seam = Callable[[str], None]
-"""A function that runs before and after each call takes effect.
+"""A hook that runs before each call of a store or metastore, and after it.
 
-This function can raise, wait or kill.
+The hook can raise an error, wait, or kill the process.
 """
 
 
@@ -385,7 +385,7 @@ def build_run(
     index_dir: str,
     **_words: Any,
 ) -> BuiltRun:
-    """Replaces `build_run` without Spark: builds one run file, of equal-width blocks."""
+    """Replaces `build_run`, and uses no Spark: builds one run file of equal-width blocks."""
     pairs = sorted((key, k) for k, keys in enumerate(frame) for key in keys)
     rows = np.array([len(keys) for keys in frame], np.int64)
     # A file without rows gets an unknown row count, so queries always read this file.
@@ -407,7 +407,7 @@ def build_run(
 
 
 def write_run(rows: Sequence[RunRow], uri: str, _claim: str) -> None:
-    """Replaces `sieve.indexing.write_run.write_rows` without Spark."""
+    """Replaces `sieve.indexing.write_run.write_rows`, and uses no Spark."""
     folder = Path(uri.removeprefix("file:"))
     folder.mkdir(parents=True)
     (folder / "part-00000.parquet").write_bytes(run_file_bytes(rows))

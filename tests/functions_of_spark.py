@@ -1,4 +1,4 @@
-"""Lists Spark's scalar functions, and calls of them in which one argument is a column."""
+"""Lists Spark's scalar functions, and calls of these functions with a column as argument."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ COLUMNS = {
 
 OPERATORS = ("+", "-", "*", "/", "%", "div", "&", "|", "^")
 GROUPS = ("math_funcs", "datetime_funcs", "string_funcs", "conversion_funcs", "bitwise_funcs")
-"""The groups of functions that can have an argument of a type with ordinals."""
+"""The groups of functions that can have a number, a date or a time as argument."""
 
 _LIKE = {True: ("l", "f", "x"), False: ("d", "ts", "n")}
 """The columns that replace a number, and those that replace any other constant."""

@@ -31,7 +31,7 @@ TEXTS = [
 
 @dataclass(frozen=True)
 class Kind:
-    """A column type, that is, its Arrow name, and values that include its least and greatest."""
+    """A column type: its Arrow name, and values that include the least and the greatest value."""
 
     name: str
     arrow: pa.DataType

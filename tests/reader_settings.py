@@ -51,7 +51,7 @@ _ORC = [
     ("orc.skip.corrupt.data", "true"),
     # With the setting below, ORC's reader converts the types in a file, for example days to text.
     ("orc.proleptic.gregorian", "true"),
-    # ORC also reads `orc.skip.corrupt.data` under this name.
+    # ORC also accepts this name for `orc.skip.corrupt.data`.
     ("hive.exec.orc.skip.corrupt.data", "true"),
 ]
 _TEXT = [
@@ -62,7 +62,7 @@ _TEXT = [
     ("spark.sql.legacy.nobody.knows.this.key", "1"),
     ("spark.sql.columnNameOfCorruptRecord", "broken"),
     ("mapreduce.input.linerecordreader.line.maxlength", "9"),
-    # Hadoop's old name of the setting above, which still works.
+    # Hadoop still accepts this old name for the setting above.
     ("mapred.linerecordreader.maxlength", "9"),
     ("io.compression.codecs", "org.apache.hadoop.io.compress.GzipCodec"),
     ("spark.sql.execution.datasources.hadoopLineRecordReader.enabled", "false"),
@@ -96,7 +96,7 @@ READ: dict[str, dict[str, list[tuple[str, str]]]] = {
     "ids_t": {"id": [*_PARQUET, *_PARQUET_IDS]},
     "default_t": {"x": [*_PARQUET, *_DEFAULTS, _ZONE]},
 }
-"""By table and column: the settings that may affect the column's values."""
+"""The settings that may affect a column's values, by table and column."""
 
 ANYWHERE = dict(
     setting for columns in READ.values() for settings in columns.values() for setting in settings
@@ -126,7 +126,7 @@ FIVE = {"id": "5", "d": DAY, "ts": HOUR, "s": "'text 5'", "x": "5"}
 _FORMAT = {"ids_t": "parquet_t", "default_t": "parquet_t"}
 COLUMNS = [(table, column) for table, columns in READ.items() for column in columns]
 _FIRST: dict[tuple[str, str], tuple[str, str]] = {}
-"""By format and setting: the table and column of the one entry in `FLIPS` that is not `long`."""
+"""By format and setting: table and column of the only entry in `FLIPS` without the mark `long`."""
 FLIPS = [
     pytest.param(
         table,

@@ -13,7 +13,7 @@ ROWS = (
     "id, concat('V', id) v, named_struct('a', cast(id AS INT)) s, "
     "array(named_struct('k', string(id))) m, array(id, -1) l"
 )
-"""The expressions of `COLUMNS` over ``id``, for a table `t` of ten files."""
+"""SQL expressions that compute `COLUMNS` from ``id``, for a table `t` of ten files."""
 
 
 def check_renames(lab: Lab) -> None:

@@ -54,7 +54,7 @@ def paths_of(dictionary: Mapping[str, Any]) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A file that is read in part: its cuts, its footer, and the flags of its skipped ranges."""
+    """A file that is read in part: cuts (byte offsets), footer length, and skipped ranges."""
 
     cuts: list[int]
     footer: int
@@ -62,7 +62,7 @@ class Part:
 
 
 def parts_of(answer: Mapping[str, Any]) -> dict[int, Part]:
-    """Returns the files that an answer reads in part, by their numbers."""
+    """Returns a dict from a file's number to its `Part`, for each file that is read in part."""
     parts = answer.get("parts")
     if parts is None:
         return {}

@@ -87,7 +87,7 @@ class SieveDialect(HiveDialect):  # type: ignore[misc]
 
 
 class _Answer:
-    """The server's response to a failed statement, which prints only the message and SQLSTATE."""
+    """A response to a failed statement. Its text has only the message and the SQLSTATE."""
 
     def __init__(self, answer: Any) -> None:
         self.status = answer.status
@@ -97,7 +97,7 @@ class _Answer:
 
 
 def _show_message_first(error: Exception) -> None:
-    """Shortens an error of PyHive, which would print the server's response with a stack trace."""
+    """Shortens an error of PyHive, whose text would otherwise contain the server's stack trace."""
     answer = error.args[0] if error.args else None
     if getattr(getattr(answer, "status", None), "errorMessage", None):
         error.args = (_Answer(answer), *error.args[1:])

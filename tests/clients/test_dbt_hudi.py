@@ -1,4 +1,4 @@
-"""Runs a dbt model that merges into a Hudi table, on Spark 3.5, which has a Hudi bundle."""
+"""Runs a dbt model that merges into a Hudi table, on Spark 3.5, for which Hudi has a bundle."""
 
 from __future__ import annotations
 

@@ -53,7 +53,7 @@ def _rows(cursor: Any, query: str) -> list[tuple[Any, ...]]:
 
 
 def _replace(path: Path, by: Path) -> None:
-    """Replaces a file's content by another file's of equal length; keeps the modification time."""
+    """Gives a file the content of another file of equal length; keeps the modification time."""
     before = path.stat()
     for name in (".{}.crc", "{}"):
         shutil.copy(by.with_name(name.format(by.name)), path.with_name(name.format(path.name)))

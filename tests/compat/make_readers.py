@@ -1,4 +1,4 @@
-"""Writes files with columns of every type, and records what each Spark release reads from these.
+"""Writes files with columns of every type, and records the values that each Spark release reads.
 
 To add a release of Spark, run this program twice with the release as SPARK_HOME:
 
@@ -32,16 +32,16 @@ TYPES = (
     *("tinyint", "smallint", "int", "bigint", "boolean", "float", "double"),
     *("decimal(5,2)", "decimal(12,2)", "decimal(38,10)", "string", "binary", "date"),
 )
-"""The types as which Spark reads each column of a file."""
+"""Spark reads each column of a file as each of these types."""
 
 Values = dict[str, dict[str, str]]
-"""The values that a reader returns, by manner of reading and by column of a file."""
+"""The values that a reader returns, in a dict by manner of reading and by column."""
 Golden = dict[str, dict[str, dict[str, dict[str, str]]]]
-"""The digest of the values, by file, manner, column and Spark release line."""
+"""The digests of values, in a dict by file, manner of reading, column and release line."""
 
 
 def line_of(spark: Any) -> str:
-    """The release line of the Spark of a session, such as 4.1."""
+    """The release line of a session's Spark, such as 4.1."""
     return ".".join(str(spark.version).split(".")[:2])
 
 
@@ -59,7 +59,7 @@ class Reader:
         self._format = scan.relation().fileFormat()
 
     def values(self, types: Iterable[str] = TYPES) -> Values:
-        """For each column, its values, read as each of the types that this Spark supports."""
+        """The values of each column, read as each type that this Spark supports."""
         found: Values = {}
         nests = (False, True) if "s" in self.columns else (False,)
         for batches, kind, nested, name in product((True, False), types, nests, self.columns):
@@ -72,14 +72,14 @@ class Reader:
     def read(
         self, name: str, kind: str, *, batches: bool = True, nested: bool = False
     ) -> str | None:
-        """The values of a column as text, or None if this Spark cannot read it as the given type.
+        """A column's values as text, or None if this Spark cannot read the column as this type.
 
         Args:
             name: the column's name.
-            kind: the type as which Spark reads the column.
+            kind: the column's type in the schema with which Spark reads the file.
             batches: whether Spark reads the column in batches instead of rows.
-            nested: whether to read the column as a field of the struct ``s``, by its name in
-                upper case, which Spark ignores by default.
+            nested: whether to read the column as a field of the struct ``s``. The schema then has
+                the field's name in upper case, because Spark ignores case by default.
         """
         for own in ("enableVectorizedReader", "enableNestedColumnVectorizedReader"):
             self._session.conf().set(f"spark.sql.{self._kind}.{own}", str(batches).lower())

@@ -18,7 +18,7 @@ BATCHES = [
     for own in ("enableVectorizedReader", "enableNestedColumnVectorizedReader")
 ]
 OF_TYPES = {"tinyint": "byte", "smallint": "short", "int": "integer", "bigint": "long"}
-"""The kind of a column by the column's type, if the kind is not the name of the type."""
+"""A dict from a column's type to its kind, for types whose kind has another name."""
 WRITTEN = {
     "byte": "int8",
     "short": "int16",
@@ -32,12 +32,12 @@ WRITTEN = {
     "binary": "raw",
     "date": "date",
 }
-"""By kind: the column with this kind in the written files."""
+"""A dict from kind to the column of this kind in the written files."""
 SHARED = [(files, kind) for files, kinds in KINDS.items() for kind in sorted(kinds)]
 
 
 def _type(how: str) -> str:
-    """The type with which a read's description starts, such as `decimal(5,2), rows, nested`."""
+    """The type at the start of a description such as `decimal(5,2), rows, nested`."""
     return how[: how.rindex("batches" if "batches" in how else "rows") - 2]
 
 

@@ -1,4 +1,4 @@
-"""Indexes of other formats.
+"""Tests indexes of older and newer formats.
 
 REFRESH rebuilds an index of an older format, and queries ignore an index of a newer format.
 """

@@ -10,7 +10,7 @@ from command import sieve
 HOME_35 = Path(__file__).parents[2] / "build" / "spark-3.5"
 ON_35 = {"SPARK_HOME": str(HOME_35 / "pyspark"), "PYTHONPATH": str(HOME_35)}
 SHARED = {"i": "5", "s": "'text 5'", "c": "5.00", "d": "DATE '1970-01-06'"}
-"""For columns that both lines read alike: a value that one of four files contains."""
+"""For each column that both lines read alike: a value that occurs in one of four files."""
 
 
 def _build(table: str, kind: str) -> str:
