@@ -156,8 +156,7 @@ class History:
             self.sql(f"CREATE SIEVE INDEX ON t (id, {self.amount}, s.a)")
         self.does("replace", [row for row in self.rows if row.id % 9])
 
-    # -- commands that Delta may refuse, depending on the table
-    # --------------------------------------
+    # -- commands that Delta may refuse for some tables --------------------------------------
 
     def optimize(self) -> None:
         self.service("optimize", "OPTIMIZE t")
@@ -258,7 +257,7 @@ class History:
         return True
 
     def service(self, kind: str, statement: str, rows: Sequence[Row] | None = None) -> None:
-        """Runs a command. The table must then contain `rows`; if None, the same rows as before."""
+        """Runs a command. The table must then contain `rows`; None means the rows from before."""
         if self.accepts(statement):
             self.does(kind, self.rows if rows is None else rows)
 

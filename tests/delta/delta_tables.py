@@ -9,7 +9,7 @@ import pyspark
 from spark_session import Lab
 
 SPARK = tuple(int(part) for part in pyspark.__version__.split(".")[:2])
-"""The line of Spark, such as (4, 1)."""
+"""The release line of Spark, such as (4, 1)."""
 NO_STATISTICS = {"delta.dataSkippingNumIndexedCols": "0"}
 MAPPED = {"delta.columnMapping.mode": "name"}
 # In Delta 3.3, REPLACE gives mapped columns new names in the files, and no index contains these
@@ -19,7 +19,7 @@ VECTORS = {"delta.enableDeletionVectors": "true"}
 AUDITED = {"spark.sieve.audit.sample": "1.0", "spark.sieve.strict": "true"}
 """Settings with which an audit reads all skipped files."""
 ROWS = "id, concat('v', id % 7) v"
-"""The expressions of the rows that `insert` inserts."""
+"""The SELECT list for the rows that `insert` inserts."""
 
 
 def create(

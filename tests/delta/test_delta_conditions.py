@@ -125,7 +125,7 @@ def test_conditions_on_the_target_skip_its_files(tables: Lab, join: str, name: s
     assert [(row["files_total"], row["indexes"], row["reasons"]) for row in later] == (
         [(case.read, None, f"found-file: {case.read}")] * len(later)
     )
-    # A MERGE that only inserts and a DELETE with deletion vectors read no file a second time.
+    # Neither a MERGE that only inserts nor a DELETE with deletion vectors reads a file twice.
     again = case.read > 0 and name not in ("inserts", "delete")
     assert len(later) == again
     assert (run["scans"] > 1) == again

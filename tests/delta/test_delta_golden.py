@@ -1,6 +1,6 @@
-"""The golden corpus returns the same rows from Delta tables as from Parquet tables.
+"""Queries of the golden corpus return the same rows from Delta tables as from Parquet tables.
 
-The corpus's queries also read at most the allowed number of files.
+The queries also read at most the allowed number of files.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""For each kind of Delta table and column, the index skips files and loses no row of Delta."""
+"""For each kind of Delta table and column, the index skips files and loses no row."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ def test_keys_of_a_merge_pick_files(lab: Lab, vectors: str) -> None:
 
 
 def test_advice_says_that_ranges_have_no_effect(lab: Lab) -> None:
-    """If granularity = 'range', statements advise that Sieve reads files of Delta tables whole."""
+    """If granularity = 'range', statements say that Sieve reads files of Delta tables whole."""
     create(lab)
     insert(lab, ROWS)
     words = "granularity = 'range' has no effect: files of Delta tables are read whole"

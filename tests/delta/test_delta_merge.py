@@ -177,8 +177,8 @@ def test_merges_of_all_kinds(lab: Lab, name: str) -> None:
             log.info("%s: %d files skipped: %s", name, now, " ".join(statement.split()))
             assert found == merge(lab, statement, "twin"), statement
             assert_same_rows(lab, statement)
-            # A REFRESH runs only after every second MERGE, so each other MERGE meets files that the
-            # index lacks.
+            # A REFRESH runs only after every second MERGE, so every other MERGE reads files that
+            # the index does not contain.
             if number % 2:
                 lab.sql("REFRESH SIEVE INDEX ON t")
         if kind.properties.get("delta.enableChangeDataFeed"):
@@ -306,7 +306,7 @@ def test_merge_of_many_keys_reads_the_files_of_the_keys(lab: Lab, source: str, j
     """MERGE of 12,000 keys without a predicate reads the two files that contain the keys.
 
     Delta stores a Parquet source as a checkpoint, and reads a Delta source twice. The effects equal
-    those on `twin`, also if a part of the keys is new.
+    those on `twin`, even if some of the keys are new.
     """
     rows = (
         "SELECT pmod(xxhash64(id), 1000000000000) AS k, id AS v, concat(sha2(string(id), 512), "

@@ -137,7 +137,7 @@ def test_a_renamed_column_keeps_its_index(lab: Lab) -> None:
 def test_index_of_dropped_and_added_column_is_not_used(lab: Lab) -> None:
     """If a column is dropped and added again, queries do not use the old column's index.
 
-    In files older than the new column, its values are NULL.
+    In older files, all values of the new column are NULL.
     """
     create(lab, columns="v STRING, id BIGINT", mapping=MAPPED)
     insert(lab, "'x', id")

@@ -18,7 +18,7 @@ log = logging.getLogger(__name__)
 HISTORIES, SOAKED = 4, 100
 STEPS = 30
 SCANS, SKIPPED = 30, 60
-"""The least numbers of pruned scans and of skipped files in a history."""
+"""A history must have at least this many pruned scans and skipped files."""
 KINDS = {
     "insert", "update", "delete", "merge", "overwrite", "replace", "restore", "vacuum", "clone",
     "optimize", "reorg", "vectors", "widen", "z-order", "rename", "renew",

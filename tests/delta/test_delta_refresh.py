@@ -97,7 +97,7 @@ def test_a_change_of_the_columns(lab: Lab) -> None:
 
 
 def test_files_of_commits_without_data_change_are_read(lab: Lab) -> None:
-    """If a writer replaces files with ``dataChange`` false, queries read the replacing files."""
+    """If a commit with ``dataChange`` = false replaces files, queries read the new files."""
     rows = lab.spark.sql("SELECT /*+ REPARTITION_BY_RANGE(4, id) */ * FROM t")
     writer = rows.write.format("delta").mode("overwrite").option("dataChange", "false")
     writer.saveAsTable("t")

@@ -53,13 +53,13 @@ SKIPPED = (
 IN_VAIN = ("long = repeat('A', 999)", "a + 1 = 12")
 """Predicates that skip nothing.
 
-An index tells strings apart by their first bytes only, and does not invert sums.
+An index distinguishes strings only by their first bytes, and cannot solve `a + 1 = 12` for `a`.
 """
 
 
 @pytest.mark.parametrize("statistics", [False, True], ids=["index", "both"])
 def test_predicates_of_all_forms(lab: Lab, statistics: bool) -> None:
-    """The index skips the file whenever Delta's statistics do, and serves more predicates."""
+    """If Delta's statistics skip the file, the index does, too, and it serves more predicates."""
     properties = {} if statistics else NO_STATISTICS
     with lab.database("skipping"), lab.settings(INTERPRETED):
         lab.sql(f"CREATE TABLE s USING delta {given(properties)} AS {TABLE}")

@@ -32,7 +32,7 @@ def append(frame: DataFrame, table: str, folder: Path) -> None:
 
 
 def test_stream_reads_all_files_of_an_indexed_source(lab: Lab, tmp_path: Path) -> None:
-    """A stream reads an indexed table's commits, so its filter skips no file of a batch."""
+    """A stream reads an indexed table's commits, so the stream's filter skips no file."""
     counters = "SELECT value FROM sieve_status() WHERE counter = 'scans_pruned'"
     before = lab.sql(counters)
     append(lab.spark.readStream.table("t").where("id IN (42, 97)"), "u", tmp_path / "first")

@@ -30,7 +30,7 @@ STATEMENTS = {
 
 
 def prepared(folder: Path, name: str) -> tuple[Warehouse, str]:
-    """Runs the preparing statements in a new warehouse; returns it and the statement under test."""
+    """Prepares a scenario in a new warehouse. Returns the warehouse and the tested statement."""
     warehouse = Warehouse(folder / "shop")
     warehouse.create_table("t", [range(10 * k, 10 * k + 10) for k in range(4)])
     *before, last = STATEMENTS[name]

@@ -30,7 +30,7 @@ RANGES = {
     "spark.sieve.range.bytes": "100",
     "spark.hadoop.parquet.block.row.count.limit": "20",
 }
-"""Settings of a driver that cut small files of tables into ranges."""
+"""Driver settings with which Sieve divides even small files into ranges."""
 TESTS = Path(__file__).resolve().parent.parent
 
 

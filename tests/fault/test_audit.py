@@ -77,8 +77,7 @@ def forged(table: Lab) -> Lab:
 def test_audit_detects_a_wrong_index(forged: Lab) -> None:
     """Without an audit, a query loses the row that the wrong index lacks.
 
-    With an audit, the query fails, and the error names the remedy, a full REFRESH. FULL as the
-    remedy.
+    With an audit, the query fails, and the error names the remedy, REFRESH with FULL.
     """
     lost = forged.run(QUERY)
     assert (lost.rows, lost.files) == ({}, 0)
@@ -93,7 +92,7 @@ def test_audit_detects_a_wrong_index(forged: Lab) -> None:
 
 @pytest.mark.parametrize("adaptive", ["true", "false"])
 def test_audit_detects_a_wrong_index_in_any_query(forged: Lab, adaptive: str) -> None:
-    """Audits detect the forged version in joins, aggregates, subqueries and views."""
+    """Audits detect the forged index version in joins, aggregates, subqueries and views."""
     view = "SELECT id + 0L AS k, s FROM t WHERE id < 9"
     forged.sql(f"CREATE OR REPLACE TEMPORARY VIEW below AS {view}")
     with forged.setting("spark.sql.adaptive.enabled", adaptive), forged.setting(SAMPLE, "1"):

@@ -18,7 +18,7 @@ from spark_session import INTERPRETED, Lab
 from sieve.metadata.manifest import FORMAT
 
 CUT = {"spark.sieve.range.bytes": "100", "parquet.block.row.count.limit": "3"}
-"""Settings that cut files of ten rows into ranges."""
+"""Settings with which Sieve divides files of ten rows into ranges."""
 CREATE = "CREATE SIEVE INDEX ON t (id) OPTIONS (granularity = 'range')"
 FILES = 4
 QUERY = "SELECT * FROM t WHERE id = 5"
@@ -139,7 +139,7 @@ DAMAGE = [
 def test_damaged_index_is_reported_and_repaired(
     small: Lab, kind: str, how: Callable[[Path], None]
 ) -> None:
-    """If an index file is damaged, queries read all files and report why, until it is repaired."""
+    """Queries read all files and report why, until a damaged index file is repaired."""
     if how is swap:
         small.sql("CREATE TABLE u USING parquet AS SELECT id + 9 AS id FROM range(0, 40, 1, 4)")
         small.sql("CREATE SIEVE INDEX ON u (id)")

@@ -20,9 +20,9 @@ from tests.fake_spark import MODES, Session, Warehouse, without_spark
 from tests.plain_writers import begun, started, struck
 
 EFFECTS = ("before create", "before delete", "before mkdirs", "before metastore")
-"""The calls that change something.
+"""The calls that have an effect.
 
-A death before any other call equals a death before the next of these calls.
+A death before a call without an effect equals a death before the next call with an effect.
 """
 
 RANDOM_KILLS = 1000
@@ -51,7 +51,7 @@ def recovered(warehouse: Warehouse, statement: str, undisturbed: tuple[object, o
 )
 @pytest.mark.parametrize("name", ["create", "refresh", "vacuum", "drop"])
 def test_killed_at_every_effect(name: str, tmp_path: Path) -> None:
-    """If SIGKILL ends a writer before any write, the old or the new index is complete."""
+    """If SIGKILL ends a writer before one of its writes, the old or the new index is complete."""
     undisturbed = stable(*prepared(tmp_path / "undisturbed", name))
     kills = 0
     for at in EFFECTS:
@@ -130,7 +130,7 @@ def pause(folder: Path, meanwhile: str) -> list[str]:
 def test_stopped_writer_plans_again_on_the_newest_version(tmp_path: Path) -> None:
     """While a writer is stopped, another writer publishes the next version number.
 
-    After it resumes, the stopped writer publishes a version with both writers' changes.
+    After the stopped writer resumes, it publishes a version with both writers' changes.
     """
     for number, (meanwhile, change) in enumerate(MEANWHILE):
         told = pause(tmp_path / str(number), meanwhile)

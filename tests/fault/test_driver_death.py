@@ -25,7 +25,7 @@ DAY_S = 24 * 3600
 def conf(tmp_path: Path) -> dict[str, str]:
     """Settings for a metastore and a warehouse that remain when a driver dies.
 
-    The settings name a script, whose front ends die before a chosen write.
+    With these settings, the driver's front ends die before a chosen write.
     """
     script = tmp_path / "python"
     mortal = [sys.executable, str(Path(__file__).with_name("killable_frontend.py"))]
@@ -57,8 +57,8 @@ def kill_before_effect(it: Driver, statement: str, number: int, folder: Path) ->
     """Runs a statement, and kills the driver before the statement's n-th write (n = ``number``).
 
     Returns:
-        The name of this write. If the statement makes fewer writes, it succeeds, and the name is
-        "".
+        The name of the n-th write. If the statement makes fewer writes, the statement succeeds, and
+        the name is "".
     """
     (folder / "told").unlink(missing_ok=True)
     (folder / "count").write_text(str(number))

@@ -86,7 +86,7 @@ def test_drop_and_create_are_undone(warehouse: Warehouse, name: str) -> None:
 
 
 def test_a_refresh_and_a_switch_are_not_undone(warehouse: Warehouse) -> None:
-    """Another tool cannot undo a REFRESH or ALTER, because table properties contain no version."""
+    """No tool can undo a REFRESH or ALTER, because table properties contain no index version."""
     Session(warehouse).sql(CREATE)
     warehouse.append("t", range(40, 50))
     told = after(warehouse, "REFRESH SIEVE INDEX ON t")

@@ -174,7 +174,7 @@ def test_query_keeps_its_rows_if_the_front_end_dies_meanwhile(
 
 @pytest.mark.usefixtures("table")
 def test_scan_does_not_wait_for_a_late_answer(lab: Lab, jvm: int) -> None:
-    """If the prune time-out ends, a scan reads all files; under `strict`, the query fails."""
+    """If the prune time-out expires, a scan reads all files; under `strict`, the query fails."""
     lab.check(POINT, exactly=1)
     timeouts = "SELECT value FROM sieve_status() WHERE reason = 'timeout'"
     ((before,),) = lab.sql(timeouts)

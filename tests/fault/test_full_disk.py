@@ -1,4 +1,4 @@
-"""Tests statements on a disk that becomes full at any of the files that a statement writes."""
+"""Tests statements on a disk that becomes full while a statement writes any of its files."""
 
 from __future__ import annotations
 

@@ -240,6 +240,6 @@ def test_readers_return_a_result_or_an_error_of_sieve() -> None:
 def test_readers_refuse_a_million_inputs_in_time() -> None:
     """For each of a million inputs, a parser returns a result or raises SieveError.
 
-    No input takes a second of CPU time.
+    Each input takes less than a second of CPU time.
     """
     assert fuzzed(LONG) < 1

@@ -1,4 +1,4 @@
-"""After a failure while a scan waits for join keys, queries have the result of Spark alone."""
+"""If a failure occurs while a scan waits for join keys, queries have the result of Spark alone."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ MODES = {"broadcast": {}, "fetched": FETCHED}
 LONG = pytest.mark.long
 JOIN = "SELECT id, d.a FROM fault.t JOIN fault.d ON t.id = d.k WHERE d.a = 3"
 FILES = {"broadcast": 2 + 1, "fetched": 2 + 2}
-"""The files read of both tables; a job that fetches keys reads the dimension a second time."""
+"""How many files a join reads; a job that fetches keys reads the dimension a second time."""
 ROWS = [(123, 3), (703, 3)]
 
 

@@ -115,8 +115,8 @@ def test_metastore_gone_during_registration(
     assert user.files(POINT) == 1
     user.sql("DROP SIEVE INDEX ON shop.t (id)")
     assert user.files(POINT) == 4
-    # If the registration was lost, the first CREATE's folder remains, as CREATE did not know the
-    # outcome.
+    # If the registration was lost, the first CREATE's folder remains, because CREATE did not know
+    # the outcome.
     assert len(folders(server)) == (0 if shown else 1)
 
 

@@ -13,7 +13,7 @@ from crash_scenarios import CREATE, WHOLE, age, looked_at, prepared
 from tests.fake_spark import MODES, Session, Warehouse, without_spark
 
 Image = dict[Path, bytes | None]
-"""By path below the warehouse: the content of a file, or None for a folder."""
+"""A dict from each path below the warehouse to a file's content, or to None for a folder."""
 
 
 class Disk:

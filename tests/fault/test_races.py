@@ -51,7 +51,7 @@ The first phase reads and plans.
 STEPS = {"files": 1, "ranges": 3}
 """With files, the tests run all orders of phases.
 
-With ranges, every third.
+With ranges, the tests run every third order.
 """
 
 
@@ -75,7 +75,7 @@ def versions(warehouse: Warehouse) -> list[str]:
 
 
 class Within:
-    """A hook that runs other statements during the call of a given number."""
+    """A hook that runs other statements during the call with a given number."""
 
     def __init__(
         self, warehouse: Warehouse, at: int, statements: str, seam: Seam = no_fault
@@ -148,7 +148,7 @@ def one_within_another(folder: Path, name: str, other: str) -> int:
     ],
 )
 def test_one_statement_within_another(name: str, other: str, tmp_path: Path) -> None:
-    """Wherever a statement interrupts a call of another, no row and no file in use is lost."""
+    """If a statement runs within any call of another statement, no row and no used file is lost."""
     assert one_within_another(tmp_path, name, other) >= 10
 
 
@@ -229,7 +229,7 @@ class Turns:
     def run(self, who: int, session: Session, statement: str) -> list[str]:
         """Runs one of the two statements; before each phase, the statement waits for its turn.
 
-        Returns the rows of the statement, or the condition of the error.
+        Returns the version in each row of the answer, or the condition of the error.
         """
         self._wait(who)
         try:
@@ -346,7 +346,7 @@ def test_vacuum_deletes_runs_of_a_slower_refresh(tmp_path: Path) -> None:
 
 
 def test_vacuum_deletes_a_list_part_before_a_refresh_publishes(tmp_path: Path) -> None:
-    """A slower refresh refers to a part of the location list that a fast refresh merges.
+    """A slower refresh refers to a part of the location list that a faster refresh merges.
 
     Both refreshes keep the runs of the base version. Before the slower refresh publishes, VACUUM
     deletes this part; the slower refresh still succeeds.

@@ -23,7 +23,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def one(user: Driver) -> Driver:
-    """A driver with a table of ten files; it checks each second for other drivers' changes."""
+    """A driver with a table of ten files, which checks for other drivers' changes every second."""
     user.sql("SET spark.sieve.registry.ttl = 1s")
     user.sql("CREATE DATABASE store")
     user.sql(f"CREATE TABLE store.t USING parquet AS {ROWS}")
@@ -53,7 +53,8 @@ def reads(it: Driver, files: int) -> None:
 def test_driver_follows_statements_of_another_driver(one: Driver, two: Driver) -> None:
     """A driver notices another driver's CREATE, DISABLE and DROP within `spark.sieve.registry.ttl`.
 
-    If a tool restores an old registration, a driver warns once, and the next CREATE repairs it.
+    If a tool restores an old registration, a driver warns once, and CREATE repairs the
+    registration.
     """
     corrupt = one.logged("is read in full: index-corrupt")
     assert two.files(POINT) == 10
