@@ -1,4 +1,4 @@
-"""A proxy of a Thrift server, which shows each statement of a client and its rows to a test.
+"""A proxy of a Thrift server, through which a test sees a client's statements and their rows.
 
 A HiveServer2 client sends one request at a time, and waits for each reply. The proxy relays a
 client's requests one by one on the client's connection. While the client waits for a reply, a test

@@ -51,7 +51,7 @@ class Tally:
     def differ(self, text: str) -> None:
         """Stores a difference between two answers, and prints this difference.
 
-        The print of a difference is immediate, because a user may stop the run at any time.
+        Each difference is printed at once, because a user may stop the run at any time.
         """
         with self._lock:
             self.differences.append(text)
@@ -111,8 +111,8 @@ class IndexedDatabase:
             self._tally.count("errors spared")
             return
         if isinstance(off, str) and not on:
-            # If the client has disconnected, the server reports no cause; SQLancer disconnects
-            # after a round.
+            # After SQLancer has disconnected at the end of a round, the server reports no cause for
+            # an error.
             self._tally.count("errors without a message")
             return
         made = ";\n    ".join(self._statements)

@@ -1,4 +1,4 @@
-"""A session that indexes queried tables, and backdates files so that indexes can skip these."""
+"""A session that indexes queried tables, and backdates files so that queries can skip them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tests.spark_session import Lab
 
 FAILURES = (PySparkException, Py4JJavaError)
 FILES = 3
-"""The number of files of a table that replaces a view, if the view has so many rows."""
+"""A table that replaces a view has this number of files, if the view has enough rows."""
 
 _HOUR_S = 3600
 _INDEXED = re.compile(
@@ -96,7 +96,7 @@ class IndexedSession:
     def look(self) -> None:
         """Sets the modification times of new data files back.
 
-        Also records which tables have changed since the session's previous look.
+        Also records which tables have changed since the previous call.
         """
         young = time.time() - _HOUR_S / 2
         written = set()

@@ -23,7 +23,7 @@ _BLOCK = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class SqlInput:
-    """One input file.
+    """An input file of Spark's SQL tests.
 
     Attributes:
         name: the path of the input file, relative to the folder of all inputs.
@@ -47,7 +47,7 @@ def read_inputs(jar: Path, only: str = "") -> Iterator[SqlInput]:
 
 
 def extract_data(jar: Path, folder: Path) -> None:
-    """Extracts from the jar the data files for the suite's tables."""
+    """Extracts the data files for the suite's tables from the jar."""
     with zipfile.ZipFile(jar) as archive:
         for name in ("agg.data", "onek.data", "tenk.data"):
             (folder / name).write_bytes(archive.read(f"test-data/postgresql/{name}"))

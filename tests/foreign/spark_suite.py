@@ -171,7 +171,7 @@ def _answer(lab: Lab, query: str) -> Counter[str] | str:
             return text
         found = re.search(r"\[([A-Z0-9_.]+)\]", text)
         return found[1] if found else type(error).__name__
-    except Exception as error:  # noqa: BLE001 - a value that Python cannot hold, either way
+    except Exception as error:  # noqa: BLE001 - such as a value that Python cannot hold
         return type(error).__name__
 
 

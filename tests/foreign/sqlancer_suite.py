@@ -144,7 +144,7 @@ def _round(
 def _kind(log: Path) -> str:
     """The reason why SQLancer gave up a database.
 
-    The reason is TLP, the condition of an error, or an exception in SQLancer.
+    The reason is a failed TLP check, an error condition, or an exception in SQLancer.
     """
     text = log.read_text(errors="replace")
     if _MISMATCH in text:

@@ -12,7 +12,7 @@ COLUMNS = "id BIGINT, amount BIGINT, word STRING, ts BIGINT, part INT"
 SOURCE = "id, id * 7919 % 1000 AS amount, concat('w', id * 31 % 500) AS word, 1 AS ts, {} AS part"
 
 BUCKETS = {"hoodie.index.type": "BUCKET", "hoodie.bucket.index.num.buckets": "4"}
-"""Table properties for four buckets. Tables with log files then write new keys to log files."""
+"""Table properties for four buckets. Hudi then writes new keys of MOR tables to log files."""
 LOCK = "org.apache.hudi.client.transaction.lock.InProcessLockProvider"
 """The lock provider that Hudi requires for several writers, and for any index of Hudi."""
 _SORTED = {

@@ -127,9 +127,9 @@ STEPS: dict[str, tuple[Callable[[Lab], object], tuple[int, int]]] = {
     "merge of whole records": (merge_whole, (ROWS + 1, 2)),
     "compaction": (compact, (ROWS, 1)),
 }
-"""Commands.
+"""Commands, each with two numbers.
 
-For each: the numbers of rows and of runs that the index then has for the changed slice.
+The two numbers count the rows and the runs that the index then has for the changed slice.
 """
 
 

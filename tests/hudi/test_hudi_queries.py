@@ -69,7 +69,7 @@ def test_changed_slices_are_read_until_refreshed(lab: Lab, kind: str, parts: boo
 
 
 def test_refresh_reads_only_changed_slices(lab: Lab) -> None:
-    """REFRESH reads only the changed slice into a new run, and keeps the run of other slices."""
+    """REFRESH reads only the changed slice into a new run, and keeps the other slices' run."""
     with lab.database("hudi_refresh"):
         filled(lab, "mor", True)
         lab.sql("UPDATE t SET amount = 5000 WHERE id = 345")

@@ -43,7 +43,7 @@ CLEANED = "Cleaner cleaned up the timestamp of interest"
 STATE = 6
 """The position of the column `state` in SHOW SIEVE INDEXES."""
 NOT_CLUSTERED = ("buckets", "bare")
-"""Kinds of table that Hudi cannot cluster, or of which clustering makes a partition unreadable."""
+"""Kinds of table that Hudi cannot cluster, or in which clustering can damage a partition."""
 
 _STRETCHES = st.builds(
     lambda first, length: (first, first + length),

@@ -51,7 +51,7 @@ def test_a_table_without_a_commit(lab: Lab) -> None:
 
 
 def test_base_files_of_another_format(lab: Lab) -> None:
-    """CREATE refuses base files that are not Parquet, as readers of other formats differ."""
+    """CREATE refuses base files other than Parquet, because other formats have other readers."""
     with lab.database("hudi_orc"):
         tables.create(lab, "cow", parts=True, hoodie__table__base__file__format="ORC")
         with lab.setting("hoodie.table.base.file.format", "ORC"):
@@ -80,7 +80,7 @@ def _forms(run: Callable[[str], list[Any]]) -> None:
         assert [row[0] for row in refreshed] == ["mine"]
     assert run("CALL show_commits(table => 't')")
     for text in ("CREATE INDEX i ON t USING bogus (ts)", "DROP INDEX i ON t", "CALL other.x()"):
-        with pytest.raises(Exception) as refusal:  # noqa: PT011 - Hudi's and Spark's
+        with pytest.raises(Exception) as refusal:  # noqa: PT011 - Hudi or Spark raises it
             run(text)
         assert "SIEVE_" not in str(refusal.value)
     run(

@@ -43,8 +43,8 @@ WAYS = [
     Way("secondary_index_by_word", _KEYS, "word IN ('w150', 'w250')"),
 ]
 # The amount 850 is in the second slice and 650 is in the fourth; no slice contains 849 or 851. Each
-# entry: the slices read with Hudi's skipping, with the index, and with both; and the number of
-# rows.
+# entry has four numbers: the slices read with Hudi's skipping, with the index, and with both, and
+# the rows.
 QUESTIONS = {
     "amount IN (850, 650)": (2, 2, 1, 1),
     "amount BETWEEN 849 AND 851": (2, 1, 1, 1),

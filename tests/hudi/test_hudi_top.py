@@ -81,7 +81,7 @@ def test_rows_hidden_by_log_files_give_no_bound(lab: Lab) -> None:
 
 
 def test_slice_refreshed_from_log_files_has_no_bound(lab: Lab) -> None:
-    """After a refresh from log files, a slice's row count is too high, so top-k queries read it."""
+    """After a refresh from log files, top-k queries read a slice, as its row count is too high."""
     with lab.database("hudi_top_news"):
         indexed(lab, "mor")
         lab.sql("UPDATE t SET amount = -7 WHERE id = 250")

@@ -13,7 +13,7 @@ from spark_session import Lab
 pytestmark = pytest.mark.hudi
 
 WAS = 250 * 7919 % 1000
-"""The first `amount` of key 250."""
+"""The original `amount` of key 250."""
 
 
 def at(instant: str, condition: str) -> str:

@@ -50,7 +50,7 @@ def timeline(lab: Lab) -> Path:
 def updates(session: SparkSession, number: int) -> dict[int, bool]:
     """Updates rows in a writer's own slice and in a slice that both writers update.
 
-    Returns, for each written value, whether its commit succeeded.
+    Returns a dict from each written value to whether the commit of this value succeeded.
     """
     done = {}
     for k in range(ROUNDS):
@@ -68,7 +68,7 @@ def updates(session: SparkSession, number: int) -> dict[int, bool]:
 
 @pytest.mark.parametrize(("kind", "lock"), SETUPS)
 def test_refresh_loses_no_row_while_two_sessions_write(lab: Lab, kind: str, lock: str) -> None:
-    """While two sessions write, a third one refreshes, and queries return every committed row.
+    """While two sessions write, a third session refreshes, and queries return each committed row.
 
     Queries return no uncommitted row.
     """

@@ -21,7 +21,7 @@ SMALL_ROW_GROUPS = {
 AUDITED = {"spark.sieve.audit.sample": "1.0", "spark.sieve.strict": "true"}
 """Settings with which an audit reads all skipped files."""
 ROWS = "id, concat('v', id % 7) v"
-"""The expressions of the rows that `insert` inserts."""
+"""The SELECT list for the rows that `insert` inserts."""
 
 
 @contextmanager
@@ -84,7 +84,7 @@ def bytes_read(lab: Lab, query: str) -> int:
 
 
 def sizes(lab: Lab, predicate: str, name: str = "t") -> int:
-    """The total size of the files with rows for a predicate, according to Iceberg's own metadata.
+    """The total size of the files with rows that match a predicate, from Iceberg's own metadata.
 
     Args:
         name: a table in the current namespace.

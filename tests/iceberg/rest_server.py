@@ -1,6 +1,6 @@
 """Starts an Iceberg REST catalog for tests.
 
-In a JVM of its own, Iceberg's test servlet serves the catalog from an SQLite database.
+Iceberg's test servlet runs in a separate JVM, and stores the catalog in an SQLite database.
 """
 
 from __future__ import annotations

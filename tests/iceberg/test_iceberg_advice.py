@@ -21,7 +21,7 @@ def database(lab: Lab) -> Iterator[None]:
 
 
 def scans(lab: Lab, table: str) -> dict[str, dict[str, Any]]:
-    """A dict from filter to the totals of a table's scans with it, from the driver's record."""
+    """A dict from filter to the totals of all scans of a table with this filter."""
     lab.spark.sparkContext._jsc.sc().listenerBus().waitUntilEmpty()
     record = json.loads(lab.spark._jvm.org.apache.spark.sql.sieve.observe.ScanRecord.json())
     asked = [(json.loads(one["asked"]), one) for one in record["scans"]]

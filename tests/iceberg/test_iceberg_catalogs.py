@@ -160,8 +160,8 @@ def test_indexes_follow_writes(lab: Lab, name: str) -> None:
 def test_a_cached_table_is_refreshed_in_place(lab: Lab) -> None:
     """SIEVE statements do not replace the table object in the session's cache.
 
-    If they did, queries would miss the commit of a concurrent statement, which goes to the old
-    object.
+    If SIEVE statements replaced the object, queries would miss a concurrent statement's commit,
+    which changes only the old object.
     """
     jvm = lab.spark._jvm
     database = lab.spark.sparkContext._gateway.new_array(jvm.java.lang.String, 1)

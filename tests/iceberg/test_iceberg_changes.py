@@ -26,7 +26,7 @@ CHANGES = {
     "MERGE INTO {t} t USING s ON t.id = s.id WHEN NOT MATCHED BY SOURCE AND t.id = 61 "
     "THEN DELETE": 20,
 }
-"""Statements, each with the number of files, of 20, that the statement searches."""
+"""Statements, each with how many of the 20 files the statement searches."""
 COPY, MERGE = "copy-on-write", "merge-on-read"
 
 

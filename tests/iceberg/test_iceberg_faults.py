@@ -131,7 +131,7 @@ def test_files_that_expire_under_a_build(lab: Lab) -> None:
 
 
 def test_the_front_end_starts_while_a_query_is_planned(tmp_path: Path) -> None:
-    """If an index could serve a query, EXPLAIN of it starts the driver's first front end."""
+    """EXPLAIN of a query that an index could serve starts the driver's first front end."""
     registration = json.dumps(
         {"format": 1, "uuid": str(uuid4()), "column": ["id"], "root": "file:/nowhere"}
     )

@@ -1,4 +1,4 @@
-"""Tests files and snapshots that other writers make, but Spark itself usually does not."""
+"""Tests files and snapshots that Spark itself rarely makes, but other writers do."""
 
 from __future__ import annotations
 

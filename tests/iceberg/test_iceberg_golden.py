@@ -1,6 +1,6 @@
-"""The golden corpus returns the same rows from Iceberg tables as from Parquet tables.
+"""Queries of the golden corpus return the same rows from Iceberg tables as from Parquet tables.
 
-The corpus's queries also read at most the allowed number of files.
+The queries also read at most the allowed number of files.
 """
 
 from __future__ import annotations
@@ -24,7 +24,8 @@ OTHERS = {
     "partitions",
     # This script tests writes of Hive and of Spark.
     "writes",
-    # In Iceberg files, fields of structs in arrays can have other names. CREATE refuses them.
+    # In Iceberg files, fields of structs in arrays can have other names. CREATE refuses such
+    # fields.
     "structarrays",
 }
 SCRIPTS = [

@@ -52,7 +52,7 @@ KEYS = {
     "t.s.n": ("s.n", "INT", "cast({} AS INT)"),
     "t.at": ("at", "TIMESTAMP", "timestamp_seconds({} * 86400)"),
 }
-"""For each join key: what is indexed, the type of the other side's key, and this key for {}."""
+"""For each join key: the index's key, and the type and the SQL of the other side's key."""
 
 
 @pytest.mark.parametrize("key", KEYS)

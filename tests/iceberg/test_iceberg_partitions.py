@@ -50,7 +50,7 @@ def append(lab: Lab, file: Path | str, rows: int, partition: str | None = None) 
 
 
 def foreign(lab: Lab, folder: Path, start: int) -> Path:
-    """Writes a Parquet file of ten rows without field ids."""
+    """Writes a Parquet file of ten rows. The file contains no field ids."""
     frame = lab.spark.sql(f"SELECT id, 'x' AS v FROM range({start}, {start + 10}, 1, 1)")
     frame.write.mode("append").parquet(str(folder / str(start)))
     (file,) = (folder / str(start)).glob("*.parquet")

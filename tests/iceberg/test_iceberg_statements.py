@@ -21,7 +21,7 @@ SELECT /*+ REPARTITION_BY_RANGE(12, n) */ if(n % 29 = 5, NULL, n) id,
 FROM (SELECT id n FROM range(120))
 """
 OWN = ("spark.app.id", "app-id", "size", "engine")
-"""Words in the keys of a snapshot's summary whose values differ between runs."""
+"""Words in keys of a snapshot's summary. The values of these keys differ between runs."""
 
 
 @pytest.fixture(autouse=True)

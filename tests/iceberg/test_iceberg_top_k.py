@@ -56,7 +56,7 @@ def test_first_rows_bound_a_scan(lab: Lab, adaptive: str) -> None:
 
 
 DELETED = [("id BETWEEN 0 AND 8", 2), ("id < 25", 4)]
-"""Predicates of deleted rows, and how many files can contain one of the next three rows."""
+"""Predicates of deleted rows, each with how many files a query for the next three rows reads."""
 
 
 @pytest.mark.parametrize(("version", "deleted"), [*product([2, 3], DELETED)])

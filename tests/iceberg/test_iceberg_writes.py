@@ -32,7 +32,7 @@ STATEMENTS = (
     "DELETE FROM {t} WHERE id >= 1000",
 )
 OWN = ("spark.app.id", "app-id", "size")
-"""Words in the keys of a snapshot's summary whose values differ between runs."""
+"""Words in keys of a snapshot's summary. The values of these keys differ between runs."""
 
 
 @pytest.fixture(autouse=True)

@@ -71,7 +71,7 @@ def _modules(root: Path, only: str) -> list[Path]:
 
 
 def _places(path: Path) -> Iterator[tuple[int, list[tuple[str, int]]]]:
-    """Yields the line of each place that operators can change, and these operators."""
+    """Yields the line of each place that operators can change, and the place's operators."""
     nodes = list(ast_nodes(get_ast(path.read_text())))
     places: dict[tuple[object, object], list[tuple[str, int]]] = defaultdict(list)
     for name in sorted(name for name in operator_names() if not _EXCLUDED.fullmatch(name)):

@@ -20,7 +20,7 @@ ROOT = Path(__file__).parents[2]
 TABLE = Path(__file__).parent / "planted.toml"
 SPARK_35 = ROOT / "build" / "spark-3.5" / "pyspark"
 FORMATS = ("delta", "hudi", "iceberg")
-"""Folders of tests. Their names are also those of the tests' mark, and of their jars' folder."""
+"""Folders of tests. Each name is also the tests' pytest mark, and the folder of their jars."""
 _CODE = ("sieve", "sql_ext", "udfs")
 _LONGEST_S = 900.0
 

@@ -2,7 +2,8 @@
 
 For most tests, loading these libraries takes longer than the test itself. For each run of pytest,
 the interpreter reads one line of JSON from its standard input: ``[arguments, log, CPU seconds]``.
-It writes the fork's process id when the run starts, and the exit code when the run ends.
+The interpreter writes the fork's process id when the run starts, and the exit code when the run
+ends.
 """
 
 from __future__ import annotations

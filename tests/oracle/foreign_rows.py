@@ -33,7 +33,7 @@ class Rows:
         return len(self.values["rid"])
 
     def family(self, name: str) -> str:
-        """The family of a column's type, or "" for other columns."""
+        """The type family of a generated column, or "" for other columns."""
         return self.kinds[name].family if name in self.kinds else ""
 
 

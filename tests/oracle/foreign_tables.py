@@ -55,7 +55,7 @@ class ForeignTable:
 
     @property
     def columns(self) -> list[str]:
-        """The top-level columns of the table's files, so all but ``p``."""
+        """The top-level columns of the table's files: all columns except ``p``."""
         plain = [c.sql for c in self.drawn.columns if c.sql != "s.a"]
         return [*plain, *(["s", "l", "m"] if self.drawn.format != "csv" else []), "t"]
 
@@ -135,7 +135,7 @@ def write_file(
 
 
 def put_back(path: Path, number: int) -> None:
-    """Sets a file's modification time to an hour ago, so that an index takes the file as stable.
+    """Sets a file's modification time to an hour ago, so that the file is stable.
 
     In some cases, the modification time is a whole second.
     """

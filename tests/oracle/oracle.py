@@ -1,4 +1,4 @@
-"""Compares queries with an index to an oracle: Spark without the index returns the right rows."""
+"""Compares queries that use an index with an oracle: Spark without the index."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ from pyspark.errors import PySparkException
 from spark_session import INTERPRETED, Lab
 
 PAIRS = [(40, 10), pytest.param(200, 40, marks=pytest.mark.long)]
-"""The number of all queries, and the number of queries of one table."""
+"""The number of queries in total, and the number of queries per table."""
 SOAK_PAIRS, SOAK_PAIRS_PER_TABLE = 20_000, 80
 _SETTINGS = INTERPRETED | {
     # Spark reads the files of each scan in one task, whatever their size. The task reads the

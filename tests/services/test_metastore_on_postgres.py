@@ -38,7 +38,7 @@ def metastore(folder: Path, port: int, database: Postgres) -> Iterator[list[str]
 
 
 def test_registrations_live_in_postgresql(postgresql: Postgres, tmp_path: Path) -> None:
-    """One spark-sql creates an index; after a restart of the metastore, another uses the index.
+    """One spark-sql creates an index; after the metastore restarts, another spark-sql uses it.
 
     PostgreSQL and other clients of the metastore show the registration of the index.
     """

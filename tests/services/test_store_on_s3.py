@@ -192,7 +192,7 @@ def test_endless_faults_are_an_unknown_outcome(
 
 
 def test_a_refusal_has_no_effect(store: Store, folder: str, gate: Gate) -> None:
-    """If S3 forbids a put, create reports this, because the put had no effect."""
+    """If S3 forbids a put, create reports the refusal, because the put had no effect."""
     store.create(join(folder, "before"), b"x")
     gate.faults.append(Fault(".*/1.json", 403))
     with pytest.raises(UnavailableError, match=r"1\.json"):
