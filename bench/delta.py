@@ -44,7 +44,7 @@ _WAYS = {
     "liquid clustering": ("_liquid", False),
     "Sieve": ("", True),
 }
-"""Maps each way to skip files to the suffix of its table's name, and to whether Sieve is on."""
+"""For each way to skip files: the suffix of its table's name, and whether Sieve is on."""
 
 
 @dataclass(slots=True)

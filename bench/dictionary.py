@@ -25,7 +25,7 @@ from sieve.reader.placement import place
 from sql_ext.frontend.pruning import dictionary_to_wire
 
 _COPIES = 4
-"""Number of dictionaries in memory at once. Several copies reduce the share of other objects."""
+"""Number of dictionaries in memory at once. Several make other objects negligible."""
 
 
 def main() -> None:

@@ -48,8 +48,8 @@ _COPIES = {
     "stats": QUIET | {"hoodie.metadata.index.column.stats.enable": "true"},
     "keyed": QUIET | {"hoodie.metadata.record.index.enable": "true"},
 }
-# Hudi's CREATE INDEX supports concurrent writers. So it requires a lock provider, even if there is
-# only one writer.
+# Hudi's CREATE INDEX supports concurrent writers. So this statement requires a lock provider, even
+# if there is only one writer.
 _LOCK = "org.apache.hudi.client.transaction.lock.InProcessLockProvider"
 _ROWS = (
     "SELECT hex(xxhash64(id)) AS k, "

@@ -93,7 +93,7 @@ def _filters(spark: SparkSession, n: int, rounds: int) -> list[float]:
 
 
 def _calls(spark: SparkSession, n: int, rounds: int) -> list[float]:
-    """For each round, the milliseconds of the front-end call of a join with `n` keys."""
+    """For each round, the milliseconds of the front-end call for a join with `n` keys."""
     times = []
     for _ in range(rounds + 1):
         before = _status(spark)

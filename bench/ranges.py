@@ -40,7 +40,7 @@ MODES: Mapping[str, Mapping[str, str]] = {
     "least": {SWITCH: "false"},
 }
 _WARM_UP = 15.0
-"""Seconds for which a query runs untimed in the `_FAST` modes, for the JVM's compiler."""
+"""Seconds of untimed runs of a query in the `_FAST` modes, during which the JVM compiles code."""
 _FAST = ("ranges", "least")
 _TASKS = ("Spark", "ranges")
 

@@ -30,7 +30,7 @@ PARTS = {"format": "parquet x"}
 """The parts of the reader's fingerprint."""
 
 Row = tuple[str, int, int, int, int, int, bytes]
-"""A row of a run file, which is a segment: shape, first, last, keys, rows, blocks, payload."""
+"""The row of one segment in a run file: shape, first, last, keys, rows, blocks, payload."""
 
 
 def row(segment: Segment) -> Row:

@@ -418,8 +418,8 @@ def write_run(rows: Sequence[RunRow], uri: str, _claim: str) -> None:
 def without_spark(mode: str = "files") -> Iterator[None]:
     """In the block, builds run without Spark, and no file is synced to the disk.
 
-    In the mode ``ranges``, builds cut files with more than `KEYS_A_RANGE` keys. Writes survive a
-    killed process even without a sync; `test_power_cut` checks the syncs.
+    In the mode ``ranges``, builds divide files with more than `KEYS_A_RANGE` keys into ranges.
+    Writes survive a killed process even without a sync; `test_power_cut` checks the syncs.
     """
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(os, "fsync", lambda _: None)

@@ -91,7 +91,7 @@ def check_elements(lab: Lab) -> None:
 
 
 def check_refused(lab: Lab) -> None:
-    """CREATE refuses fields of structs in arrays: the index would miss the rename of a field."""
+    """CREATE refuses fields of structs in arrays, as an index would not follow a renamed field."""
     for typed in ("m[0].k", "m"):
         with pytest.raises(PySparkException) as error:
             lab.sql(f"CREATE SIEVE INDEX ON t ({typed})")

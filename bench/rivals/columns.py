@@ -69,10 +69,10 @@ class Column:
             yield distinct, rows.astype(np.int64)
 
 
-# The goal for each of these columns: with a budget of this percentage of the column's bytes, `auto`
-# reads at most 1.10 times the lower bound of files. Indexes on these columns can be small, because
-# the files have few keys, few long sequences of keys or few late rows, or because the keys are
-# skewed.
+# For each of these columns: a budget, in percent of the column's bytes. With this budget, `auto`
+# must read at most 1.10 times the lower bound of files. Indexes on these columns can be small,
+# because the files have few keys, few long sequences of keys or few late rows, or because the keys
+# are skewed.
 GOALS: Final[Mapping[str, float]] = {
     "late rows": 1.0,
     "tenant id": 1.0,

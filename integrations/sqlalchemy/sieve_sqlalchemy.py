@@ -61,7 +61,7 @@ class SieveDialect(HiveDialect):  # type: ignore[misc]
         return [{"name": row[0], "column_names": [row[1]], "unique": False} for row in rows]
 
     def do_execute(self, cursor: Any, statement: str, parameters: Any, context: Any = None) -> None:
-        """Sends a statement that has no parameters as it is, so that it can contain ``%``."""
+        """Sends a statement without parameters unchanged, because it may contain ``%``."""
         raw = not parameters and context is not None and context.compiled is None
         try:
             cursor.execute(statement, None if raw else parameters)

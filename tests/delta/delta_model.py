@@ -25,7 +25,7 @@ class Row(NamedTuple):
 
 
 Stretch = tuple[int, int]
-"""Keys from one key up to, but not including, another key."""
+"""A half-open range of keys: [first, end)."""
 
 
 def rows_of(keys: Stretch, word: str, *, wide: bool) -> list[Row]:
@@ -64,7 +64,7 @@ class Merge:
         matched: whether MERGE deletes matched rows with a key divisible by five, and updates other
         matched rows.
         inserts: whether MERGE inserts source rows without a match.
-        unmatched: the action for target rows that have no match and a key below a limit:
+        unmatched: the action for target rows that have a key below a limit and no match:
             ``DELETE``, ``UPDATE`` or "".
     """
 

@@ -59,7 +59,7 @@ An index distinguishes strings only by their first bytes, and cannot solve `a + 
 
 @pytest.mark.parametrize("statistics", [False, True], ids=["index", "both"])
 def test_predicates_of_all_forms(lab: Lab, statistics: bool) -> None:
-    """If Delta's statistics skip the file, the index does, too, and it serves more predicates."""
+    """The index skips the file for all predicates for which Delta's statistics skip the file."""
     properties = {} if statistics else NO_STATISTICS
     with lab.database("skipping"), lab.settings(INTERPRETED):
         lab.sql(f"CREATE TABLE s USING delta {given(properties)} AS {TABLE}")

@@ -40,7 +40,7 @@ class Fault:
 
 
 STEPS = {"files": 1, "ranges": 3}
-"""The distance between two calls that fail, each in a separate run of the statement.
+"""The distance between calls that fail. Each call fails in a separate run of the statement.
 
 With ranges, every third call suffices, because the calls are the same as with files.
 """

@@ -1,4 +1,4 @@
-"""Tests a user who may not write to the table's folder or to the index's folder."""
+"""Tests statements of a user who may not write to the table's folder or the index's folder."""
 
 from __future__ import annotations
 

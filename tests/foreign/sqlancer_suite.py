@@ -122,7 +122,7 @@ def _round(
         "--database-prefix": f"round{number}_",
         "--timeout-seconds": int(min(ROUND_S, left)) + 1,
         "--log-execution-time": "false",
-        # SQLancer reports findings only with its reducer, so the reducer is on, but may take no
+        # SQLancer reports findings only if its reducer is on. So the reducer is on, but may take no
         # step.
         "--statement-reducer-max-steps": 0,
         "--statement-reducer-max-time": 0,

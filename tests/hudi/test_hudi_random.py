@@ -50,7 +50,7 @@ _STRETCHES = st.builds(
     st.integers(0, KEYS - 1),
     st.sampled_from([60, 7, 1]),
 )
-"""Keys from one key up to, but not including, another key."""
+"""A half-open range of keys: [first, end)."""
 _AMOUNTS = st.integers(0, 999)
 
 

@@ -25,7 +25,7 @@ def indexed(lab: Lab, kind: str, **properties: str) -> None:
 
 
 def test_a_compaction_scheduled_and_run(lab: Lab) -> None:
-    """A scheduled compaction leaves a slice unchanged, and a completed compaction replaces it."""
+    """A scheduled compaction leaves a slice as it is; a completed compaction replaces the slice."""
     with lab.database("hudi_compaction"):
         indexed(lab, "mor")
         lab.check("SELECT * FROM t WHERE amount = 5000", exactly=1)

@@ -142,7 +142,7 @@ def _same_program(one: str, other: str) -> bool:
 
 
 def _line(source: str, changed: str, line: int) -> str:
-    """The changed line. If a change adds or removes lines, the first line that differs."""
+    """The text of the first line that differs. If no line differs, the text of line ``line``."""
     lines = zip(source.splitlines(), changed.splitlines(), strict=False)
     differing = (new for old, new in lines if old != new)
     return next(differing, changed.splitlines()[line - 1]).strip()

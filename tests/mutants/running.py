@@ -255,8 +255,8 @@ class Reach:
         The first round consists of the tests that reach the mutant's line, the fastest test first.
         The second round consists of all other unit tests in the same files.
 
-        A test can depend on a mutant without reaching the mutant's line. For example, the test's
-        file may compute a constant when Python loads the file, such as an encoder with tables. A
+        A test can depend on a mutant without reaching the mutant's line. For example, when Python
+        loads the test's file, the file may compute a constant, such as an encoder with tables. A
         module of records runs only when Python loads it, so no test reaches its lines. For such a
         module, the tests are all unit tests of the module's package.
         """
