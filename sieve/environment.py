@@ -24,7 +24,10 @@ class Advice:
         self._sentences: dict[tuple[str | None, str], None] = {}
 
     def add(self, sentence: str, index: str | None = None) -> None:
-        """Adds a sentence about one index, or about all indexes if None; ignores a repetition."""
+        """Adds a sentence about one index, or about all indexes if `index` is None.
+
+        A repeated sentence has no effect.
+        """
         self._sentences[index, sentence] = None
 
     def of(self, index: str) -> list[str]:
@@ -32,7 +35,7 @@ class Advice:
         return [text for name, text in self._sentences if name in (None, index)]
 
     def __iter__(self) -> Iterator[tuple[str | None, str]]:
-        """Yields pairs: an index's name, or None for all indexes; and the sentence about it."""
+        """Yields pairs of an index's name and a sentence; the name None means all indexes."""
         return iter(self._sentences)
 
 

@@ -1,9 +1,9 @@
 """The key of an index: the column or the expression that the index is on.
 
 A key is a tuple of strings. A column's key is its path in the data files. An expression's key
-begins with an empty string, which is no column's name. The expression's SQL follows, with column
-names as in the data files: ``("", "lower(email)")``. Releases that do not support expressions
-refuse to register a key with an empty string.
+begins with an empty string, which cannot be a column's name. The expression's SQL follows, with
+column names as in the data files: ``("", "lower(email)")``. Releases that do not support
+expressions refuse to register a key with an empty string.
 
 An ordinary index has one value per row. If an index can have several values per row, its key also
 contains the kind of the index: ``("", "tags", "elements")``.

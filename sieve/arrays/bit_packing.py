@@ -2,8 +2,9 @@
 
 `pack` stores each value of an array in `bits` bits, and chooses the number `bits` that minimises
 the packed size. A few values may need more bits (outliers, such as one key with a million rows).
-The full values of these outliers follow the packed bits as exceptions. Example: 1, 3, 2 and 1000
-take 2 bits each, and 1000 is an exception. Layout, little-endian:
+The full values of these outliers follow the packed bits as exceptions. Example: of 1,000 values,
+999 are below 4 and one is 1,000,000. Each value takes 2 bits, and 1,000,000 is an exception.
+Layout, little-endian:
 
 ====================  ===============================================================
 u8 bits               0..56
@@ -30,8 +31,8 @@ from sieve.errors import corrupt_segment
 
 Bytes = bytes | memoryview
 
-# A packed value can begin inside a byte, so the 8-byte word that is read for it also contains up to
-# 7 earlier bits.
+# The reader takes each packed value from an 8-byte word. A packed value can begin inside a byte, so
+# the first bits of the word, up to 7, can belong to the value before.
 MAX_BITS: Final = 56
 
 _HEAD: Final = struct.Struct("<BI")
@@ -112,7 +113,7 @@ def pack_bits(values: Words, bits: int) -> bytes:
 
 
 def byte_words(data: Bytes, start: int = 0) -> Words:
-    """Returns the 8-byte words at all offsets from `start` on, uint64[len(data) - start - 7]."""
+    """Returns the 8-byte word at each offset from `start` on, uint64[len(data) - start - 7]."""
     words: Words = np.ndarray((len(data) - start - 7,), "<u8", data, start, (1,))
     return words
 

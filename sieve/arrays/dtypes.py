@@ -1,6 +1,6 @@
 """Names for the types of numpy arrays in Sieve's code.
 
-Each name stands for a dtype and for what the elements of the array mean.
+Each name tells the dtype of an array and the meaning of the array's elements.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ Integers: TypeAlias = npt.NDArray[np.int64]
 """Integers without a fixed meaning."""
 
 Counts: TypeAlias = npt.NDArray[np.int64]
-"""Counts, such as numbers of rows; or slots of files, where -1 means that a file has no slot."""
+"""Counts, such as row counts. Also slots of files; -1 means that a file has no slot."""
 
 Numbers: TypeAlias = npt.NDArray[np.float64]
 """Floating-point numbers, such as shares, prices and sizes."""
@@ -44,7 +44,7 @@ Offsets: TypeAlias = npt.NDArray[np.int64]
 """Start positions of elements in a buffer, counted in bytes or in lines."""
 
 Ordinals: TypeAlias = npt.NDArray[np.int32]
-"""Numbers of locations within a run."""
+"""Ordinals of locations: the number that identifies each location in its run."""
 
 States: TypeAlias = npt.NDArray[np.int8]
 """The `FileState` of each file."""

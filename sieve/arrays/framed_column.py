@@ -48,8 +48,8 @@ class FramedColumn:
         padded = np.append(values, np.repeat(values[-1:], frames * FRAME - len(values)))
         blocks = padded.reshape(-1, FRAME)
         least = blocks.min(axis=1, initial=np.iinfo(np.int64).max)
-        # The difference of two int64 values fits into uint64, so it is correct even if the
-        # subtraction wraps around.
+        # Each difference is from 0 to 2^64 - 1. So a subtraction in uint64 is exact, even if the
+        # same subtraction in int64 would overflow.
         above = blocks.view(np.uint64) - least.view(np.uint64)[:, None]
         width = np.searchsorted(_MASKS, above.max(axis=1, initial=0)).astype(np.uint8)
         sizes = width.astype(np.int64) * FRAME
@@ -74,7 +74,7 @@ class FramedColumn:
         return all(np.array_equal(one, two) for one, two in pairs)
 
     def take(self, places: Counts) -> Integers:
-        """Returns the column's numbers, int64, at some positions, each from 0 to n - 1."""
+        """Returns the column's numbers, int64, at the given positions (from 0 to n - 1)."""
         frame = places // FRAME
         width = self.width[frame]
         at = self.start[frame] + places % FRAME * width

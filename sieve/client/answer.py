@@ -21,8 +21,8 @@ row for each file."""
 _EXPECTED: Final = re.compile(
     r"([\d.]+) of (\d+) expected; at least [\d.]+, by min and max ([\d.]+)"
 )
-"""Matches three numbers of files in an answer of DESCRIBE: read with the index, existing, and read
-with min/max statistics."""
+"""Matches three file counts in an answer of DESCRIBE: the files that a query reads with the index,
+all files, and the files that a query reads with min/max statistics."""
 
 _CELL: Final = "padding:2px 8px;text-align:{align};vertical-align:top;white-space:pre-wrap"
 _TRACK: Final = "position:relative;height:6px;min-width:80px;background:rgba(128,128,128,.2)"

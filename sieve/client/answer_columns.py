@@ -2,8 +2,8 @@
 
 A record has the columns of its statement, in the same order; docs/sql.md describes them. If a later
 release adds columns to a statement, the record does not have these columns. Some columns count a
-part of a total. The total is in another column or in a property. ``wholes`` maps such a column to
-the total. Notebooks draw the ratio as a bar.
+part of a total. The total is in another column or in a property. ``wholes`` maps the name of such a
+column to the name of its total. Notebooks draw the ratio as a bar.
 """
 
 from __future__ import annotations
@@ -163,7 +163,7 @@ class EstimatedBudget:
 
 @dataclass(frozen=True, slots=True)
 class CheckedFile:
-    """A row of CHECK SIEVE INDEX: one file; if ``file`` is None, the summary of the whole index."""
+    """A row of CHECK SIEVE INDEX: one file, or the whole index if ``file`` is None."""
 
     wholes: ClassVar[Mapping[str, str]] = {}
 

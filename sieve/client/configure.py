@@ -1,4 +1,4 @@
-"""`configure`: adds the settings that `sieve conf` prints to the builder of a Spark session."""
+"""`configure`: gives the builder of a Spark session the settings that `sieve conf` prints."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ _Builder = TypeVar("_Builder", bound=SessionBuilder)
 
 
 def configure(builder: _Builder) -> _Builder:
-    """Adds to a session's builder the settings that make Spark load Sieve; returns the builder.
+    """Configures a session's builder so that Spark loads Sieve; returns the builder.
 
-    If the builder or ``spark-defaults.conf`` names extensions and jars, the function appends
-    Sieve's extension and jar to them. The function does not change your other settings. Call
+    If the builder or ``spark-defaults.conf`` already names extensions or jars, the function keeps
+    these names and appends Sieve's. The function does not change your other settings. Call
     `configure` after you set your own settings and before you call ``getOrCreate()``.
 
     Args:

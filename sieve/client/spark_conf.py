@@ -41,7 +41,7 @@ def read_properties(path: Path) -> Settings:
 
 
 def wiring(jar: Path) -> Settings:
-    """Returns the settings that make Spark load Sieve, as for a cluster's spark-defaults.conf."""
+    """Returns the settings that make Spark load Sieve."""
     return {
         "spark.sql.extensions": EXTENSIONS,
         # The jar is on the driver's own class path, so that Spark and its Hive clients load the
@@ -58,7 +58,7 @@ def user_conf_dir(spark: SparkHome, environ: Mapping[str, str]) -> Path:
 
 
 def merged(ours: Settings, theirs: Settings) -> Settings:
-    """Merges Sieve's settings and the user's settings; Spark's command line gets the result.
+    """Merges Sieve's and the user's settings, for Spark's command line or a session's builder.
 
     If a setting is a list, the result contains both the user's and Sieve's entries. For any other
     setting, the user's value takes precedence.
@@ -73,7 +73,7 @@ def merged(ours: Settings, theirs: Settings) -> Settings:
             # missing entries.
             parts += [part for part in value.split(separator) if part not in parts]
             result[key] = separator.join(parts)
-    # The caller removed all settings named in `SEPARATORS` from the command line. Sieve appends
-    # nothing to some of these settings, so this code adds the user's values again.
+    # The launcher has removed all settings named in `SEPARATORS` from the command line. Sieve
+    # appends nothing to some of these settings, so this code adds the user's values again.
     result |= {k: theirs[k] for k in SEPARATORS if k in theirs and k not in result}
     return result

@@ -36,7 +36,7 @@ class SparkHome:
 
     @property
     def line(self) -> str:
-        """The major and minor version of Spark, such as ``4.1``, for which Sieve has a shim jar."""
+        """The major and minor version of Spark, such as ``4.1``. Each has its own shim jar."""
         return ".".join(self.version.split(".")[:2])
 
 

@@ -209,10 +209,10 @@ def estimate(
     Args:
         spark: a session that has loaded Sieve.
         columns: one or more columns, as in `create`.
-        predicate: condition of a query, as after WHERE. With a condition, the answer also estimates
-            the files and bytes that the query reads.
-        extended: whether to show all estimates and, unless the options name a budget, several
-            budgets.
+        predicate: the condition of a query, written as in a WHERE clause. With a condition, the
+            answer also estimates the files and bytes that the query reads.
+        extended: whether to show all estimates. If the options name no budget, the answer then has
+            several budgets.
         **options: options of the index.
     """
     arguments = {"table": table, "columns": _listed(columns), "predicate": predicate}
@@ -229,7 +229,7 @@ def _call(
     /,
     **arguments: OptionValue | None,
 ) -> Answer[_Record]:
-    """Calls a procedure, without the arguments that are None or False, and returns its answer."""
+    """Calls a procedure and returns its answer; omits the arguments that are None or False."""
     given = [
         f"{name} => {_literal(value)}"
         for name, value in arguments.items()

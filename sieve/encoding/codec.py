@@ -66,7 +66,7 @@ class Codec(Protocol):
     def literal(self, value: object) -> Literal:
         """Returns the code of a constant, given in the wire form of the column's type.
 
-        Raises InvalidInputError for a constant in any other form.
+        Raises InvalidInputError if the constant does not have the wire form of the column's type.
         """
 
     def decode(self, code: int) -> str:

@@ -2,8 +2,8 @@
 
 A decimal of up to 18 digits fits in 64 bits: 12.34 as ``decimal(10,2)`` has the code 1234. The
 unscaled integer of a wider decimal has up to 128 bits. The code of a wider decimal has one of two
-forms: an exponent and leading bits, like a floating-point number, or the number of a step of a
-`Window`.
+forms. The first form consists of an exponent and leading bits, like a floating-point number. The
+second form is the number of a step of a `Window`.
 """
 
 # ruff: noqa: D102 - the protocol `Codec` documents the methods that codecs share
@@ -47,21 +47,21 @@ class Window:
 
     @classmethod
     def around(cls, least: int, greatest: int) -> Window:
-        """Returns the window of shortest steps that covers a range of values and two margins.
+        """Returns the window with the shortest steps that covers a range of values and two margins.
 
         One margin is below the range, the other above the range. Each margin is as wide as the
         range.
         """
         margin = greatest - least + 1
         low, high = max(1 - 10**38, least - margin), min(10**38 - 1, greatest + margin)
-        # The window is at most as wide as the range of all decimals, which is below 2^128, so the
-        # shift is at most 64.
+        # The range of all decimals contains fewer than 2^128 values, and the window is at most as
+        # wide as this range. So the shift is at most 64.
         return cls(low, max(0, (high - low).bit_length() - 64))
 
 
 @dataclass(frozen=True, slots=True)
 class DecimalCodec:
-    """Encodes a decimal of up to 18 digits as its unscaled integer u, a wider one as 64 bits of u.
+    """Encodes a decimal by its unscaled integer u; the code of a decimal of up to 18 digits is u.
 
     Without a window, the code of a wider decimal resembles a floating-point number. If |u| < 2^57,
     the code of |u| is |u|. If |u| has L > 57 bits, its code consists of the exponent L - 56 and the
@@ -163,8 +163,8 @@ def _wide_codes(low: npt.NDArray[np.uint64], high: npt.NDArray[np.int64]) -> Cod
     top = np.where(negative, ~high + carry, high).view(np.uint64)
     length = np.where(top > 0, 64 + bit_lengths(top), bit_lengths(low))
     spare = np.maximum(length - 57, 0).astype(np.uint64)
-    # In numpy, shifting a word by 64 bits or more is undefined, so the code shifts each of the two
-    # words by less than 64 bits.
+    # In numpy, shifting a word by 64 bits or more is undefined, so this function shifts each of the
+    # two words by less than 64 bits.
     within = np.minimum(spare, np.uint64(63))
     lifted = np.where(within > 0, top << ((np.uint64(64) - within) & np.uint64(63)), np.uint64(0))
     near = (low >> within) | lifted

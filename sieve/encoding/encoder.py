@@ -121,7 +121,7 @@ class Encoder:
 
     @property
     def has_integer_codes(self) -> bool:
-        """Returns whether a value's code is the integer that is the value's wire form."""
+        """Returns whether the code of a value equals the value's wire form, an integer."""
         return isinstance(self._codec, IntegerCodec | DateCodec | TimestampCodec)
 
     @property
@@ -174,7 +174,7 @@ class Encoder:
     def literal(self, value: object) -> Literal:
         """Returns the code of a constant, given in the wire form of the column's type.
 
-        Raises InvalidInputError for a constant in any other form.
+        Raises InvalidInputError if the constant does not have the wire form of the column's type.
         """
         return self._codec.literal(value)
 

@@ -1,9 +1,9 @@
 """A vectorised binary search for byte strings among split points, eight bytes at a time.
 
 The split points form a trie; level k of the trie compares the 8-byte word at offset 8 * k. The
-search takes all values of an Arrow array through one level at a time. A value needs a search at the
-next level only if its word equals the word of a point. So for most values, the search ends at the
-first level.
+search compares all values of an Arrow array at one level before it goes on to the next level. A
+value needs a search at the next level only if its word equals the word of a point. So for most
+values, the search ends at the first level.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ class _Level:
 
     Attributes:
         words: uint64[s], the 8-byte word of each slot, ascending within a node.
-        counts: int64[s], for a value between this slot's word and the next slot's word, the number
-            of points at or below the value.
+        counts: int64[s], the number of points at or below any value that lies between this slot's
+            word and the next slot's word.
         children: int64[s], the node of the next level that decides about values with this slot's
             word, or -1 if there is no such node.
     """
@@ -42,7 +42,7 @@ class _Level:
 
 
 class PointSearch:
-    """A search structure over split points, which ascend and do not end in a zero byte.
+    """A search structure over ascending split points, none of which ends in a zero byte.
 
     Because no point ends in a zero byte, zeros appended to a value do not change which points are
     at or below the value. Hence the search can compare whole words, even where a value ends inside
@@ -112,7 +112,7 @@ def _level(
 
 
 def _last_not_greater(level: _Level, nodes: Offsets, words: Words) -> Offsets:
-    """Returns, for each value, the last slot of its node whose word is at most the value's word.
+    """Returns, for each value and node, the last slot with a word at most the value's word.
 
     If all words of the node are greater, returns the node's first slot.
     """

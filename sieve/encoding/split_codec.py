@@ -24,7 +24,7 @@ from sieve.encoding.split_points import Point, Splits
 from sieve.encoding.word_reader import WordReader
 
 _OFF: Final = 0x80
-"""A flag in the table that translates bytes to digits: the byte is not a digit of the alphabet."""
+"""A flag in the table that translates bytes to digits; it marks each byte outside the alphabet."""
 _ANY_OFF: Final = np.uint64(0x8080808080808080)
 _SIGN: Final = np.uint64(1 << 63)
 # For each step of `_joined`: the shift in bits, and the mask that selects every other byte, every
@@ -198,7 +198,7 @@ def _end(point: Point) -> bytes | None:
 
 
 def _joined(digits: Words, radix: int) -> Words:
-    """Combines eight digits, one per byte of a word, to a number; the highest byte comes first.
+    """Combines eight digits, one per byte of a word, to a number; the highest byte is leading.
 
     The function works in three steps: it combines digits to pairs, pairs to fours, and fours to
     eights. No intermediate number overflows its bytes of the word, because a number of n digits is

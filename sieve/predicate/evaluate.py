@@ -56,7 +56,7 @@ class LocationIndex(Protocol):
 
     @property
     def null_proof(self) -> bool:
-        """Whether a value that any query reads as NULL was also NULL for the build."""
+        """Whether every value that a query reads as NULL was also NULL when the build read it."""
 
     def keep(self, key_ranges: KeyRanges) -> Flags:
         """Returns, for each location, whether it may contain a value in the key ranges.
@@ -70,8 +70,7 @@ class Verdict:
     """The result of evaluating one scan's predicate.
 
     Attributes:
-        keep: bool[n_locations]. False for a location only if the predicate is TRUE for none of the
-            location's rows.
+        keep: bool[n_locations], False only for locations in which no row satisfies the predicate.
         used: the columns whose indexes the evaluation used.
     """
 
@@ -160,9 +159,9 @@ class _Evaluation:
     ) -> Verdict | None:
         """Returns the locations that may contain a row that satisfies both `plan` and `given`.
 
-        The key ranges in an AND also narrow the key ranges in the ORs below it. In ``x > 1 AND (x <
-        5 OR y = 2)``, no row satisfies the branch ``x < 5`` in a location whose only values of x
-        are 0 and 7.
+        The key ranges in an AND also narrow the key ranges in the ORs below the AND. Example: in
+        ``x > 1 AND (x < 5 OR y = 2)``, the branch ``x < 5`` becomes ``1 < x < 5``. So the branch
+        does not keep a location whose only values of x are 0 and 7.
         """
         if isinstance(plan, _Bound):
             return self._look_up(plan.column, plan.key_ranges, given)
@@ -197,8 +196,8 @@ class _Evaluation:
         index = self._indexes[column]
         wanted = _narrow(column, wanted, given)
         if wanted.null and not index.null_proof:
-            # A query's other columns decide which rows have NULL in this column. So the index
-            # cannot exclude any location.
+            # Which rows have NULL in this column depends on the other columns that a query reads.
+            # So the index cannot exclude any location.
             return None
         return Verdict(index.keep(wanted), frozenset((column,)))
 

@@ -107,7 +107,8 @@ def _membership(leaf: Membership, encoder: Encoder) -> KeyRanges:
     literals = [encoder.literal(value) for value in leaf.values]
     if not leaf.negated:
         return _any_of(literals, leaf.null)
-    # In Spark, NULL NOT IN () is TRUE. By Spark's legacy rules for empty lists, it is NULL.
+    # In Spark, NULL NOT IN () is TRUE. By Spark's legacy rules for empty lists, the condition is
+    # NULL.
     return _none_of(literals, encoder.exact, leaf.null or not literals)
 
 

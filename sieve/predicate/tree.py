@@ -13,13 +13,13 @@ Example: the filter ``day >= 3 OR day IS NULL``, as JSON and as records:
 ``exists`` means that one element of an array satisfies all conditions in `args`.
 
 A column is given by its path, in exact case. Constants have this wire form: booleans and integers
-are JSON values; dates are integers (days), as are timestamps (microseconds) and floats (IEEE bits).
-Decimals are strings of the digits of the unscaled value. Strings and binary are base64 strings.
-``!=`` and ``not in`` have ``"null": true`` if a row with NULL satisfies the condition.
+are JSON values. Dates (in days), timestamps (in microseconds) and floats (as IEEE bits) are
+integers. Decimals are strings of the digits of the unscaled value. Strings and binary are base64
+strings. ``!=`` and ``not in`` have ``"null": true`` if a row with NULL satisfies the condition.
 
-Instead of `values`, ``in`` can have ``packed``: base64 of many ascending int64 (little-endian).
-A packed key is an integer, a date or a timestamp in wire form, or, with ``"hashed": true``, the
-XXH64 hash of a string or binary value (`sieve/encoding/hashing.py`).
+Instead of `values`, ``in`` can have ``packed``: base64 of many ascending int64 (little-endian). A
+packed key is an integer, a date or a timestamp in wire form. With ``"hashed": true``, each packed
+key is the XXH64 hash of a string or binary value (`sieve/encoding/hashing.py`).
 """
 
 from __future__ import annotations
@@ -37,7 +37,8 @@ MAX_DEPTH: Final = 200
 MAX_NODES: Final = 10_000
 MAX_VALUES: Final = 200_000
 MAX_PACKED_KEYS: Final = 1_000_000
-"""The shim sends at most this number (`mostPacked` in `plan/RunTimeFilters.scala`)."""
+"""The shim sends at most this number of packed keys (`mostPacked` in
+`plan/RunTimeFilters.scala`)."""
 KEY_BYTES: Final = 8
 MAX_NAME_PARTS: Final = 100
 
@@ -56,7 +57,7 @@ class Constant:
 
 @dataclass(frozen=True, slots=True)
 class Unknown:
-    """A part of a predicate that Sieve does not understand, so it may be TRUE for any row.
+    """A part of a predicate that Sieve does not understand; any row may satisfy this part.
 
     `why` says why Sieve does not understand the part; `names` are the part's columns.
     """
@@ -155,7 +156,7 @@ def not_understood(predicate: Predicate) -> tuple[Unknown, ...]:
 
 
 def columns(predicate: Predicate) -> frozenset[Column]:
-    """Returns the columns that a predicate's leaves are about."""
+    """Returns the columns that the leaves of a predicate name."""
     if isinstance(predicate, And | Or):
         return frozenset().union(*map(columns, predicate.args))
     if isinstance(predicate, Exists):
@@ -185,7 +186,7 @@ _JOINED: Final[Mapping[str, Callable[[tuple[Predicate, ...]], Predicate]]] = {
 
 
 class _Reader:
-    """Parses one tree, and counts its nodes and values, which are limited."""
+    """Parses one tree; counts the tree's nodes and values to enforce the limits on both."""
 
     def __init__(self) -> None:
         self._nodes = 0
