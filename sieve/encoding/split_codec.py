@@ -129,7 +129,7 @@ class SplitCodec:
 
     @cached_property
     def _stretches(self) -> _Stretches:
-        """Each point's stretch and, if it exists, the stretch above the point's shared bytes."""
+        """Each point's stretch, and the stretch above the point's shared bytes if one exists."""
         borders, codes, skips, digits = [], [0], [0], [0]
         following = [*self._starts[1:], None]
         for number, (point, after) in enumerate(zip(self._splits.points, following, strict=True)):
@@ -198,7 +198,9 @@ def _end(point: Point) -> bytes | None:
 
 
 def _joined(digits: Words, radix: int) -> Words:
-    """Combines eight digits, one per byte of a word, to a number; the highest byte is leading.
+    """Combines the eight digits of a word to a number.
+
+    Each byte of the word is a digit; the highest byte is the first digit.
 
     The function works in three steps: it combines digits to pairs, pairs to fours, and fours to
     eights. No intermediate number overflows its bytes of the word, because a number of n digits is

@@ -40,7 +40,9 @@ class Bulkhead:
         self._waits: dict[object, _Wait] = {}
 
     def blocked(self, wanted: Iterable[Registration], timeout_s: float) -> set[Registration]:
-        """Returns each index of ``wanted`` with too many blocked scans on the index or on its root.
+        """Returns the indexes of ``wanted`` that must not be used.
+
+        Too many scans are blocked on each of these indexes or on its root.
 
         Args:
             wanted: the indexes that the scan could use.

@@ -147,7 +147,7 @@ class Cache(Generic[Key, Value]):
         def reload() -> None:
             try:
                 self._load(key, lambda: load(old), flight)
-            except Exception:  # noqa: BLE001 - the flight has it; the old value stays
+            except Exception:  # noqa: BLE001 - the future has the error; the old value stays
                 with self._lock:
                     entry.loaded_s = time.monotonic()
 
@@ -175,5 +175,5 @@ class Cache(Generic[Key, Value]):
 
 
 FileCache: TypeAlias = Cache[Hashable, Any]
-"""A cache of decoded index data. Index files are immutable, so their names and checksums are
-keys."""
+"""A cache of decoded index data. Index files are immutable, so their names and checksums can serve
+as keys."""

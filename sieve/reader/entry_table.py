@@ -72,13 +72,13 @@ class Chunk:
         found[self.location[met]] = True
 
     def holds(self, codes: npt.NDArray[np.int64], location: int) -> Flags:
-        """Returns for each code whether `mark` flags the location if only this code is wanted."""
+        """Returns for each code whether `mark`, given only this code, would flag the location."""
         own = np.flatnonzero(self.location == location)
         if len(own) == 0:
             return np.zeros(len(codes), np.bool_)
         before = self.low[own].searchsorted(codes, side="right") - 1
-        # The location can contain a code if one of its entries begins at or below the code and ends
-        # at or above it.
+        # The location can contain a code if an entry of the location begins at or below the code
+        # and ends at or above the code.
         reach = np.maximum.accumulate(self.high[own])
         return (before >= 0) & (reach[before] >= codes)
 

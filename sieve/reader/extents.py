@@ -4,16 +4,16 @@ To answer ``ORDER BY x LIMIT k``, Sieve needs a bound: a key code such that at l
 this code or a smaller one. Two rules give the minimum number of rows that a location has up to a
 code:
 
-- If all entries of the location end at or before the code, the minimum is the location's number of
-  rows with a key, which the file list contains.
+- If all entries of the location end at or before the code, the minimum is the number of the
+  location's rows that have a key. The file list contains this number.
 - Otherwise, each entry that ends at or before the code counts as two rows: one in its first cell
   and one in its last cell. If the build split an entry at a cell, this cell does not count
   (`sieve.segments.entries.Ends`).
 
-A list of *steps*, at which the minimum number of rows increases, combines both rules. Each entry
-has a step of one row at the end of its first cell, and another at the end of its last cell. The
-location's other rows form a step at the end of its last entry. If a location has `KeyBounds`, its
-first step is at its least key, and no step is after its greatest key.
+A list of *steps* combines both rules. At each step, the minimum number of rows increases. Each
+entry has a step of one row at the end of its first cell, and a step of one row at the end of its
+last cell. The location's other rows form a step at the end of its last entry. If a location has
+`KeyBounds`, its first step is at its least key, and no step is after its greatest key.
 
 Example: a location has five rows, with the keys 1, 2, 3, 900 and 901. The location's entries are
 ``[1, 3]`` and ``[900, 901]``, and each cell contains one code. The steps are one row at 1, one at
@@ -38,7 +38,7 @@ from sieve.segments.entries import Ends
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Steps:
-    """The minimum numbers of rows that each location has up to a key, stored as increments.
+    """The minimum number of rows that each location has up to each key, stored as increments.
 
     Attributes:
         codes: int64[e], key code of each step, ascending.
@@ -129,9 +129,9 @@ def extents(ends: LocationEnds, keyed: Counts, bounds: KeyBounds | None = None) 
 
     Args:
         ends: the ends of all entries. The entries of a location are disjoint.
-        keyed: int64[m], number of rows in each location that have a key.
-        bounds: the least and greatest keys of the locations, which are exact even if the cells of
-            entries are wide.
+        keyed: int64[m], for each location the number of rows that have a key.
+        bounds: the least and the greatest key of each location. These keys are exact even if the
+            cells of entries are wide.
     """
     if bounds is not None:
         ends = _within(ends, bounds)
@@ -161,8 +161,8 @@ def extents(ends: LocationEnds, keyed: Counts, bounds: KeyBounds | None = None) 
 def _within(ends: LocationEnds, bounds: KeyBounds) -> LocationEnds:
     """Clips each entry to the least and greatest key of the entry's location.
 
-    The first entry of a location contains the location's least key, so its start is exact even if
-    the build split the entry at a border of a segment.
+    The first entry of a location contains the location's least key. So the start of this entry is
+    exact, even if the build split the entry at a border of a segment.
     """
     (low, first_by, last_from, high), locations = ends.codes, ends.locations
     known = bounds.known[locations]
@@ -180,13 +180,16 @@ def _within(ends: LocationEnds, bounds: KeyBounds) -> LocationEnds:
             np.minimum(high, greatest),
         ]
     )
-    # If an entry's last cell does not begin above the least key, the cell may have no other key.
+    # If an entry's last cell begins at or below the least key, the least key may be the only key in
+    # the cell.
     apart = np.where(exact, ends.apart & (least < last_from), ends.apart)
     return replace(ends, codes=codes, begins=ends.begins | exact, apart=apart)
 
 
 def bounds(steps: Steps, groups: Counts, wanted: Counts) -> tuple[Codes, Counts]:
-    """Returns for each group the least code up to which the group certainly has enough rows.
+    """Returns the bound of each group: the least code that certainly covers enough rows.
+
+    A code covers the rows that have this code or a smaller one.
 
     Args:
         steps: the steps of m locations.
@@ -195,8 +198,8 @@ def bounds(steps: Steps, groups: Counts, wanted: Counts) -> tuple[Codes, Counts]
         wanted: int64[n], number of rows that each group needs, at least 1.
 
     Returns:
-        int64[n], the least such code of each group; int64[n], location whose step completes the
-        group's rows. For a group with too few rows, the code is `GREATEST`, and the location is -1.
+        int64[n], the bound of each group; int64[n], location whose step completes the group's rows.
+        For a group with too few rows, the code is `GREATEST`, and the location is -1.
     """
     of_group = groups[steps.locations]
     counted = np.flatnonzero(of_group >= 0)

@@ -1,9 +1,9 @@
 """File numbering: common numbers for all files and ranges that several index versions list.
 
 Each version numbers its own locations by ordinals. A scan can use several versions, so the front
-end numbers the files of all of them together. The driver caches the list of files, so that an
-answer needs one bit per number. Example: version A lists the files x and y, and version B lists y
-and z. The numbers are x=0, y=1 and z=2, and B's ordinals for these numbers are -1, 0 and 1.
+end numbers the files of all these versions together. The driver caches the list of files, so that
+an answer needs one bit per number. Example: version A lists the files x and y, and version B lists
+y and z. The numbers are x=0, y=1 and z=2, and B's ordinals for these numbers are -1, 0 and 1.
 
 Two versions can cut a large file at different offsets. The numbering cuts the file at the offsets
 of all versions, and gives each resulting range a number. A version that excludes one of its own
@@ -44,7 +44,7 @@ exact."""
 
 
 class UnreadableIndexError(Exception):
-    """A version of an index is unreadable; the exception contains its manifest and the error."""
+    """A version of an index is unreadable; this error contains the manifest of the version."""
 
     def __init__(self, manifest: Manifest, cause: SieveError) -> None:
         super().__init__(manifest, cause)
@@ -95,7 +95,8 @@ class NumberedVersions:
     """Versions of an index that have the same encoder, and the common numbering of their files.
 
     Attributes:
-        versions: one or more versions; the scan skips a file if one of them excludes the file.
+        versions: one or more versions; the scan skips a file if at least one version excludes the
+            file.
         files: the numbering of the versions' files.
         partial: whether the scan returns rows that queries of the table's current state hide.
     """
@@ -111,7 +112,7 @@ class NumberedVersions:
 
     @property
     def null_proof(self) -> bool:
-        """Returns whether every query may rely on the numbers of NULLs in the file lists."""
+        """Returns whether every query may rely on the counts of NULLs in the file lists."""
         return all(version.null_proof for version in self.versions)
 
     def keep(self, key_ranges: KeyRanges) -> Flags:
@@ -131,7 +132,7 @@ class NumberedVersions:
         return self._renumbered(version, found, unknown=True)
 
     def knows_all_rows(self) -> Flags:
-        """Returns bool[n]: whether a version indexed all rows of the file, even hidden rows.
+        """Returns bool[n]: for each range, whether a version indexed all rows, even hidden rows.
 
         Raises:
             UnreadableIndexError: a version's file list is unreadable.
@@ -197,14 +198,15 @@ class FileNumberings:
     def __init__(self, cache: FileCache) -> None:
         self._cache = cache
         self._lock = threading.Lock()
-        # The versions of each numbering, which remain here even if the cache evicts the numbering.
+        # The versions of each numbering. The versions remain here even if the cache evicts the
+        # numbering.
         self._versions: OrderedDict[str, tuple[OpenVersion, ...]] = OrderedDict()
 
     def of(self, used: Sequence[OpenVersion], known: Sequence[OpenVersion]) -> FileNumbering:
         """Returns a numbering that includes all files that the used versions list.
 
-        The method reuses the latest numbering of all used versions, so that the driver's list of
-        files stays valid if another index of the table gets a new version.
+        The method reuses the latest numbering that contains all used versions. So the driver's list
+        of files stays valid if another index of the table gets a new version.
 
         Args:
             used: the versions that the scan uses.
@@ -220,8 +222,8 @@ class FileNumberings:
         except UnreadableIndexError as failed:
             if failed.manifest.id in wanted:
                 raise
-        # The unreadable version belongs to an index that the scan does not use, and that was
-        # perhaps dropped. So the code numbers only the files of the used versions.
+        # The scan does not use the index of the unreadable version; the index was perhaps dropped.
+        # So the code numbers only the files of the used versions.
         own = _in_order(used)
         with self._lock:
             self._versions.pop(name, None)
@@ -359,7 +361,7 @@ def _numbers(lists: Sequence[Files]) -> tuple[Counts, Counts]:
 
 
 def _every_range(starts: Sequence[Counts]) -> Counts:
-    """Returns int64[2, n]: file and start of each range if all versions' offsets cut the files."""
+    """Returns int64[2, n]: file and start of each range; all versions' offsets cut the files."""
     every = np.hstack(starts)
     every = every[:, np.lexsort(every[::-1])]
     differs = (every[:, 1:] != every[:, :-1]).any(axis=0)
@@ -367,7 +369,7 @@ def _every_range(starts: Sequence[Counts]) -> Counts:
 
 
 def _containing(ranges: Counts, files: Counts, of: Files) -> Counts:
-    """Returns int64[n]: a version's location that contains each range; -1 if there is none.
+    """Returns int64[n]: for each range, the version's location that contains the range, or -1.
 
     Args:
         ranges: int64[2, n], the result of `_every_range`.
@@ -378,7 +380,8 @@ def _containing(ranges: Counts, files: Counts, of: Files) -> Counts:
         return np.full(ranges.shape[1], -1, np.int64)
     starts = of.range_starts
     owner, n = files[of.range_owners], len(starts)
-    # The sort is by file and offset; each location precedes the ranges that begin in the location.
+    # The order is by file and offset. A location comes before the ranges that begin in the
+    # location.
     file, start = np.append(owner, ranges[0]), np.append(starts, ranges[1])
     order = np.lexsort((np.arange(len(file)) >= n, start, file))
     latest = np.maximum.accumulate(np.where(order < n, np.arange(len(order)), 0))

@@ -1,4 +1,4 @@
-"""Gather: copies flags from one order of files to another, in slices if they are long enough.
+"""Gather: copies flags from one order of files to another order, in slices if slices are long.
 
 If files are consecutive in the file list of one version, they are usually consecutive in the lists
 of other versions, so their flags are copied as one slice. Example: the positions 0 1 2 7 8 -1 form
@@ -65,7 +65,7 @@ class Gather:
 
 
 def gather(positions: Counts) -> Gather:
-    """Compresses positions, int64[n], each of which is `NOWHERE`, 0 or more."""
+    """Compresses positions, int64[n]; each position is `NOWHERE`, or else 0 or more."""
     n, before, after = len(positions), positions[:-1], positions[1:]
     goes_on = np.where(before < 0, after < 0, after == before + 1)
     begins = np.flatnonzero(np.append(True, ~goes_on)[:n])

@@ -1,10 +1,10 @@
 """Packed cuts: the byte offsets that cut files into ranges, compressed but readable per file.
 
 An answer to a scan needs cuts only of files that the scan reads in part. A succinct rank structure
-finds the file of a range. It stores the first range of each page of files, and the number of ranges
-of each file in the page. Example, with pages of two files: if four files have 1, 3, 2 and 2 ranges,
-``first`` is 0, 4, 8. The second page contains the ranges 4 to 7, and its files have two ranges
-each. In the example, range 6 is the first range of the fourth file.
+finds the file of a range. The structure stores the first range of each page of files, and the
+number of ranges of each file in the page. Example, with pages of two files: if four files have 1,
+3, 2 and 2 ranges, ``first`` is 0, 4, 8. The second page contains the ranges 4 to 7, and its files
+have two ranges each. In the example, range 6 is the first range of the fourth file.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from sieve.arrays.framed_column import FramedColumn
 from sieve.arrays.interval_set import spelled_out
 
 PAGE: Final = 1024
-"""The number of files in a page. To add up the numbers of ranges in a page takes some
+"""The number of files in a page. Adding up the range counts of all files in a page takes some
 microseconds."""
 
-# If more than one range in `_DENSE` is flagged, finding the files of all ranges is faster than
+# If more than one in `_DENSE` ranges is flagged, finding the files of all ranges is faster than
 # searching for the file of each flagged range.
 _DENSE: Final = 16
 
@@ -59,8 +59,7 @@ class PackedCuts:
     Attributes:
         n: number of files.
         counts: unsigned[p, PAGE], number of ranges in each file; 0 after the last file.
-        first: int64[p + 1], number of the first range of each page, then the total number of
-            ranges.
+        first: int64[p + 1], position of each page's first range, then the total number of ranges.
         footers: length of each file's footer in bytes.
         sizes: length of each range in bytes, without each file's last range.
     """
@@ -73,7 +72,7 @@ class PackedCuts:
 
     @classmethod
     def of(cls, cut_counts: Counts, footers: Counts, cuts: Counts) -> PackedCuts:
-        """Packs three columns of `sieve.reader.packed_files.Files`, which has at least one file."""
+        """Packs three columns of a `sieve.reader.packed_files.Files` with at least one file."""
         n, ends = len(cut_counts), np.cumsum(cut_counts)
         starts = (ends - cut_counts)[cut_counts > 0]
         sizes = np.diff(cuts, prepend=0)
@@ -91,7 +90,10 @@ class PackedCuts:
         return self.counts.nbytes + self.first.nbytes + columns
 
     def same(self, other: PackedCuts) -> bool:
-        """Returns whether cuts and footers are equal, given that the numbers of cuts are equal."""
+        """Returns whether cuts and footers are equal.
+
+        Each file must have the same number of cuts in both lists.
+        """
         return self.footers.same(other.footers) and self.sizes.same(other.sizes)
 
     def unpacked(self) -> tuple[Counts, Counts]:
@@ -149,7 +151,7 @@ class PackedCuts:
             return files, (ends - self._counts)[files]
         page = np.searchsorted(self.first, ranges, side="right") - 1
         pages = page[np.flatnonzero(np.append(True, page[1:] != page[:-1])[: len(page)])]
-        # The end of each file in these pages, page by page.
+        # For each file in these pages, the position after its last range, page by page.
         ends = np.cumsum(self.counts[pages], axis=1, dtype=np.int64) + self.first[pages, None]
         place = np.searchsorted(ends.reshape(-1), ranges, side="right")
         files = pages[place // PAGE] * PAGE + place % PAGE

@@ -43,7 +43,7 @@ class Placement:
     Attributes:
         files: the compressed list of files.
         slots: the slot of each range in the version's runs. If several runs contain rows of a file,
-            further elements have the file's other slots.
+            further elements of the tuple have the file's other slots.
         slots_end: the greatest slot plus one.
         keys: whether each range has a key.
         nulls: whether each range has a NULL.

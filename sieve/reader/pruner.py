@@ -79,7 +79,7 @@ class _Unused:
 
 
 class Pruner:
-    """Answers the requests of scans, from index versions that it caches in the front end's memory.
+    """Answers the requests of scans; caches index versions in the front end's memory.
 
     Args:
         open_store: opens the store to which a URI belongs.
@@ -186,7 +186,7 @@ class Pruner:
         request: PruneRequest,
         unused: _Unused,
     ) -> PruneAnswer:
-        """Evaluates the predicate with the usable indexes, and adds reasons why others are unused.
+        """Evaluates the predicate with the usable indexes; adds the reasons of unused indexes.
 
         Raises:
             UnreadableIndexError: a version is damaged, deleted or unreachable.

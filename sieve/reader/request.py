@@ -25,8 +25,8 @@ class PruneRequest:
         registrations: the registrations in the table's properties; None for each registration that
             is unreadable.
         fingerprints: parts of the reader's fingerprint under the settings of two sessions: the
-            session that resolved the table, and the session that runs the query. Under both, the
-            reader must read an index's column as the index's build did.
+            session that resolved the table, and the session that runs the query. Under the settings
+            of both sessions, the reader must read an index's column as the index's build did.
         instant: the scan reads the table's state at this earlier instant (ISO 8601); None for the
             current state.
         partially_visible: whether the scan ignores records that writers appended to a Hudi slice's
@@ -80,7 +80,7 @@ class Skip:
         parts: the files in which some ranges, but not all, contain no matching row.
         used: the versions on which the answer is based, as ``name@version``.
         narrows: whether the versions evaluated any part of the predicate except IS NOT NULL.
-        partial: additional flags if the scan asks with ``partially_visible``, else None.
+        partial: additional flags for a request with ``partially_visible``; None for other requests.
     """
 
     numbering: str

@@ -236,7 +236,10 @@ def _check_within(first: Codes, last: Codes, listed: tuple[Range, ...], file: Ru
 
 
 def _chunks(sizes: Codes) -> Places:
-    """Groups segments into chunks by size; returns each chunk's first segment, then the end."""
+    """Groups segments into chunks by size.
+
+    Returns the position of each chunk's first segment, then the number of segments.
+    """
     window = (np.cumsum(sizes) - sizes) // CHUNK_BYTES
     begin = np.flatnonzero(np.append(True, window[1:] != window[:-1])[: len(sizes)])
     return np.append(begin, len(sizes))

@@ -27,7 +27,7 @@ from sieve.segments.entries import Ends
 from sieve.storage.interface import Reader
 
 _DECODED: Final = 6
-"""If a segment is long, its decoded entries have at least this many bytes for each stored byte."""
+"""The decoded entries of a long segment have at least this many bytes for each stored byte."""
 
 _MANY: Final = 2
 """If a look-up in a large run needs more than the fraction ``1 / _MANY`` of a file's chunks, it
@@ -75,8 +75,8 @@ class Run:
 
         Returns:
             bool[locations of the run]: True for all locations with a key in the intervals, and
-            possibly for others. A more precise index gives True for fewer locations without such a
-            key.
+            possibly for other locations. A more precise index gives True for fewer locations
+            without such a key.
 
         Raises:
             CorruptError: a file contradicts the manifest.
@@ -139,7 +139,9 @@ class Run:
         return found
 
     def locations_of_each(self, hashes: Hashes) -> Flags:
-        """Returns for each hash the locations that can contain such a key. The run must have maps.
+        """Returns for each hash the locations that can contain a key with this hash.
+
+        Requires hash maps.
 
         Args:
             hashes: uint64[q], hashes of keys, in any order.
@@ -230,8 +232,8 @@ class Run:
         return file
 
     def _is_large(self) -> bool:
-        """Returns whether there is a cache, but too small for all decoded entries of the run."""
-        # If there is no cache, packed chunks have no advantage.
+        """Returns whether a cache exists and is too small for all decoded entries of the run."""
+        # Packed chunks have no advantage without a cache.
         return 0 < (self._cache.max_bytes or 0) < self._decoded_bytes
 
     def _chunk(self, number: int, file: RunFile, k: int) -> Chunk | PackedChunk:
@@ -260,7 +262,7 @@ class Run:
 
     @contextlib.contextmanager
     def _remembered(self, number: int) -> Iterator[None]:
-        """Caches a file's error; until `retry`, each look-up that needs the file raises it."""
+        """Caches a file's error; until `retry`, look-ups that need the file raise this error."""
         failed = self._failed.get(number)
         if failed is not None:
             # Raise a new error object, because a raised error keeps its stack frames alive.

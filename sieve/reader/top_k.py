@@ -1,20 +1,21 @@
 """Top-k: finds the locations that can contain one of the first k rows in the order of a column.
 
-A query with ORDER BY and LIMIT k, MIN or MAX needs only these locations. A row is *certain* if the
-index proves that the scan returns it. Each row belongs to one of three classes: NULL, NaN or key.
-The query's sort order also determines the order of the classes. The function `needed` adds up the
-certain rows, class by class, until it has k rows. The scan needs no class after the class of the
-k-th row. If the k-th row has a key, the scan needs only rows with keys up to a bound.
+A query with ORDER BY and LIMIT k, or with MIN or MAX, needs only the locations with such rows. A
+row is *certain* if the index proves that the scan returns it. Each row belongs to one of three
+classes: NULL, NaN or key. The query's sort order also determines the order of the classes. The
+function `needed` adds up the certain rows, class by class, until it has k rows. The scan needs no
+class after the class of the k-th row. If the k-th row has a key, the scan needs only rows with keys
+up to a bound.
 
 Example: ``ORDER BY x DESC NULLS LAST LIMIT 10`` sorts the classes as NaN, key, NULL. With 3 certain
 NaNs and 100 certain keys, the bound is the 7th greatest key, or a smaller code if `Extents` is
 imprecise. If a location has no NaN, and all keys of the location are below the bound, the scan can
 skip this location. NULLs in the location do not matter.
 
-The bound is a key code. Rows with the same key code are ties, whose values can differ if codes are
-inexact. The scan reads all rows that tie with the bound, because another column of ORDER BY may
-order them. MIN and MAX need only one value. If rows with equal codes always have equal values, MIN
-and MAX need only one location with the value.
+The bound is a key code. Rows with the same key code tie. If codes are inexact, the values of such
+rows can differ. The scan reads all rows that tie with the bound, because another column of ORDER BY
+may order them. MIN and MAX need only one value. If rows with equal codes always have equal values,
+MIN and MAX need only one location with the value.
 """
 
 from __future__ import annotations
@@ -31,13 +32,14 @@ from sieve.predicate.tree import Column, Predicate
 from sieve.reader.extents import Extents, bounds
 
 BOUNDING_FORMATS: Final = frozenset(("parquet", "orc", "hudi", "delta", "iceberg"))
-"""In these formats, a query without filters returns all rows that the file list counts. There are
-two exceptions: Hudi slices with log files, and files with rows that queries hide (`Present.hide`).
-If a Delta scan applies deletion vectors, the driver does not ask for the first rows."""
+"""Table formats in which a query without filters returns all rows that the file list counts. There
+are two exceptions: Hudi slices with log files, and files with rows that queries hide
+(`Present.hide`). If a Delta scan applies deletion vectors, the driver does not ask for the first
+rows."""
 
 BOUNDING_ANY_TIME: Final = frozenset(("iceberg",))
-"""In these formats, this is also true of a query of an earlier state of the table, a branch or a
-tag."""
+"""Table formats in which the promise of `BOUNDING_FORMATS` holds also for a query of a branch, a
+tag or an earlier state of the table."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -78,7 +80,8 @@ class Present:
         numbering: the name of the file numbering to which `groups` refers.
         groups: int64[n], group of each numbered file, from 0; -1 for a file that the scan does
             not list. The query needs the first rows of each group separately.
-        hide: bool[n], whether queries hide some rows of the file. No row of such a file is certain.
+        hide: bool[n], whether queries hide some rows of the file. No row of a file with hidden rows
+            is certain.
     """
 
     numbering: str

@@ -1,8 +1,8 @@
-"""Version cache: keeps the index versions that scans use open in memory.
+"""Version cache: keeps open index versions in memory for the scans that use them.
 
-When a scan first needs an index, the cache reads the index's newest version. If a scan needs the
-index after the time to live, a background thread checks whether a newer version exists. Scans of an
-earlier instant use earlier versions, which are immutable.
+When a scan first needs an index, the cache reads the index's newest version. If a scan needs an
+index whose cached version is older than the time to live, a background thread checks whether a
+newer version exists. Scans of an earlier instant use earlier versions, which are immutable.
 """
 
 from __future__ import annotations
@@ -37,11 +37,11 @@ _PastVersion = tuple[str, int]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CachedVersion:
-    """What the last read of an index found.
+    """The result of the last read of an index.
 
     Attributes:
         index: the newest version, or None if it does not exist or is unreadable.
-        reason: why `index` is None; otherwise None.
+        reason: the reason why `index` is None; None if `index` is a version.
         detail: details of the reason, as text.
     """
 
@@ -113,7 +113,7 @@ class VersionCache:
         return tuple(usable if partial else usable[:1])
 
     def _as_of(self, newest: OpenVersion, instant: str, most: int) -> list[OpenVersion]:
-        """Returns an instant's version and later versions, at most ``most`` in total.
+        """Returns the version of an instant, and later versions; at most ``most`` in total.
 
         A scan of any instant can use any version, because each version identifies its files by
         path, length and time. The version of the instant lists more of the scan's files than other

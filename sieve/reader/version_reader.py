@@ -28,8 +28,9 @@ from sieve.reader.run_reader import Run, verified
 from sieve.storage.interface import Store
 
 MOST_EXTENT_BYTES: Final = 512 << 10
-"""If a version's run files have more bytes, a scan with ORDER BY and LIMIT uses only the least and
-greatest key of each location. Decoding all entries would take longer than a scan waits."""
+"""If a version's run files have more bytes than this limit, a scan with ORDER BY and LIMIT uses
+only the least and greatest key of each location. Decoding all entries would take longer than a scan
+waits."""
 
 _NO_FLAGS: Final = np.zeros(0, np.bool_)
 
@@ -61,7 +62,7 @@ class OpenVersion:
 
     @property
     def null_proof(self) -> bool:
-        """Returns whether every query may rely on the numbers of NULLs in the file list."""
+        """Returns whether every query may rely on the counts of NULLs in the file list."""
         return self.manifest.null_proof
 
     def locations(self) -> Locations:
@@ -75,7 +76,7 @@ class OpenVersion:
         )
 
     def placement(self) -> Placement:
-        """The part of the file list that look-ups need. Raises as `open_version`."""
+        """The part of the file list that look-ups need. Raises the errors of `open_version`."""
         placed: Placement = self.cache.get(
             # Two versions can have the same parts and different roots, so the cache key contains
             # the roots, too.
@@ -141,9 +142,10 @@ class OpenVersion:
         return keep
 
     def extents(self, *, descending: bool) -> Extents | None:
-        """The extents of all locations; None if this would take too long.
+        """The extents of all locations; None if computing the extents would take too long.
 
-        If the version has many entries, the method uses only key bounds, which must all be known.
+        If the version has many entries, the method uses only the locations' key bounds. In this
+        case, the key bounds of all locations must be known.
 
         Args:
             descending: whether the query's sort order is descending.
@@ -201,7 +203,7 @@ class OpenVersion:
             run.retry()
 
     def _every_key(self, key_ranges: KeyRanges) -> bool:
-        """Returns whether key ranges include every key; then no run needs to be searched."""
+        """Returns whether key ranges include every key; if so, a look-up need not search runs."""
         if len(key_ranges.intervals) != 1 or key_ranges.hashes is not None:
             return False
         first, last = key_ranges.intervals[0].tolist()
@@ -242,7 +244,7 @@ def read_locations(store: Store, index_dir: str, manifest: Manifest) -> Location
 
 
 def read_parts(store: Store, index_dir: str, manifest: Manifest) -> tuple[Locations, ...]:
-    """Reads and verifies a version's file list, part by part. Raises as `read_locations`."""
+    """Reads and verifies each part of a file list; raises the errors of `read_locations`."""
     roots = manifest.roots
     return tuple(read_part(store, index_dir, ref, roots) for ref in manifest.locations.parts)
 
