@@ -23,20 +23,20 @@ from sieve.arrays.dtypes import Numbers
 Made = TypeVar("Made")
 
 _PRICES = 24
-# At the least price, the whole budget saves only `_NEGLIGIBLE_FILES` files per query or, if this is
-# less, the share `_NEGLIGIBLE_SHARE` of the table's files. A budget that saves even less is too
-# large for the column.
+# At the least price, the whole budget saves only the smaller of two numbers of files per query:
+# `_NEGLIGIBLE_FILES`, and the share `_NEGLIGIBLE_SHARE` of the table's files. A budget that saves
+# even less is too large for the column.
 _NEGLIGIBLE_FILES = 1e-3
 _NEGLIGIBLE_SHARE = 1e-5
-# The share of the budget at which `choose_price` aims, below 1 because the bytes at a price are
-# only estimated.
+# `choose_price` aims at this share of the budget. The share is below 1, because the bytes at a
+# price are only estimated.
 _CAUTION = 0.96
 # Four times the price gives about half the bytes. To divide the bytes by a factor, the code
-# therefore multiplies the price by the square of the factor. Two prices can give the same bytes,
-# because no gap becomes worthwhile between them. So the factors in `_STEPS` grow.
+# therefore multiplies the price by the square of the factor. Two prices give the same bytes if the
+# same gaps are worthwhile at both prices. So the factors in `_STEPS` grow.
 _ELASTICITY = 2.0
 _STEPS = (1.3, 2.0, 4.0, 8.0, 32.0, 128.0, 512.0)
-# A version that uses at least this share of the budget is not built again to use the rest.
+# If a version uses at least this share of the budget, `within_budget` does not build again.
 _ENOUGH = 0.9
 _REFINED = 4
 _MARGIN = 0.2
@@ -105,8 +105,8 @@ def within_budget(
         budget_bytes: maximum bytes of the version.
         discard: deletes a result that is not returned, because it exceeds the budget, or because
             another result uses more of the budget.
-        lowest: the least multiple of the price to try; with 1, the first result that fits is
-            returned.
+        lowest: the least multiple of the price to try. With 1, a result that fits at the expected
+            price is returned at once.
 
     Returns:
         The largest result that fits the budget; if no result fits, the last and smallest result.

@@ -20,7 +20,7 @@ from sieve.segments.entries import Entries
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Coverage:
-    """How many locations may contain the keys of each stretch of key codes; 0 for other codes.
+    """The number of locations that may contain the keys of each stretch; 0 outside of stretches.
 
     Attributes:
         first: int64[n], the first code of each stretch, ascending.
@@ -41,8 +41,8 @@ class Coverage:
         """
         low, high, _ = disjoint(entries)
         # The coverage falls at ``high + 1``, which overflows if `high` is the greatest int64.
-        # Therefore this method sorts `low` and `high` together, and marks each border of the kind
-        # `high`.
+        # Therefore this method sorts `low` and `high` together, and marks the borders that come
+        # from `high`.
         borders = np.concatenate([low, high])
         last = np.repeat(np.array([False, True]), len(low))
         order = np.lexsort((last, borders))

@@ -11,9 +11,9 @@ from sieve.segments.entries import Ends, Entries
 from sieve.segments.intervals import format as intervals
 
 SHAPES: Final = (blocks.SHAPE_SIEVE, *intervals.CODINGS)
-"""The first byte of a payload is its shape; this release decodes these shapes."""
+"""The shapes that `decode` accepts. The first byte of a payload is the payload's shape."""
 LAYOUT_VERSION: Final = 1
-"""The second byte of every payload."""
+"""The layout version, which is the second byte of every payload."""
 
 
 def decode(payload: bytes) -> Entries:

@@ -48,7 +48,7 @@ class _Weights:
     Attributes:
         to: float64[m + 1], for each key, the share of all keys before it; the last number is 1.
         begin: float64[m - 1], for each space, the share of all spaces before it.
-        rise: float64[m - 1], for each space, its own share.
+        rise: float64[m - 1], the share of each space itself.
     """
 
     to: Numbers
@@ -65,7 +65,10 @@ class _Weights:
         return _Weights(to, borders[:-1], np.diff(borders))
 
     def spread(self, low: npt.NDArray[np.intp], part: Numbers) -> Numbers:
-        """Returns the cumulative weight at a share `part`, 0 to 1, of the space above key `low`."""
+        """Returns the cumulative weight up to a point in the space above each key `low`.
+
+        `part`, 0 to 1, is the share of the space that lies below the point.
+        """
         spread: Numbers = self.begin[low] + part * self.rise[low]
         return spread
 
@@ -101,7 +104,7 @@ class _Tables:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class QueryModel:
-    """The distribution of a column's keys, estimated from a sample; models are small, for pickling.
+    """The distribution of a column's keys, estimated from a sample; small enough for pickling.
 
     Attributes:
         codes: int64[m], the sampled distinct key codes, ascending; 1 <= m <= `MOST_KEYS`.
@@ -148,8 +151,8 @@ class QueryModel:
             )
         distinct, inverse = np.unique(codes, return_inverse=True)
         counted = np.bincount(inverse, rows, len(distinct)).astype(np.int64)
-        # The share of keys that occur once in the sample estimates the share of rows whose key was
-        # not sampled (Good, "The Population Frequencies of Species").
+        # The share of sampled rows whose key occurs only once in the sample estimates the share of
+        # rows whose key was not sampled (Good, "The Population Frequencies of Species").
         unseen = np.count_nonzero(counted == 1) / float(counted.sum())
         step = -(-len(distinct) // MOST_KEYS)
         if step == 1:
@@ -225,7 +228,7 @@ class QueryModel:
         return shares
 
     def density(self, codes: Codes) -> Numbers:
-        """Returns, for each code, the share of queries that an entry attracts by covering it.
+        """Returns, for each code, the share of queries that an entry attracts by covering the code.
 
         Of the single-key queries, kind 0 is spread over keys, kind 1 over rows, and kind 2 over
         codes. Each kind of range query has the share of the most similar kind of single-key query.
@@ -242,7 +245,7 @@ class QueryModel:
         return density
 
     def _cumulated(self, at: Codes, inclusive: int) -> tuple[Numbers, Numbers, Numbers]:
-        """Returns the shares of keys, rows and domain below each code; if `inclusive`, up to it."""
+        """Returns the shares of keys, rows and domain below each code; up to it if `inclusive`."""
         codes, tables = self.codes, self._tables
         below = np.searchsorted(codes, at, side="right" if inclusive else "left")
         offset = _distance(np.clip(at, codes[0], codes[-1]), codes[:1])

@@ -30,23 +30,23 @@ NEAR: Final = 1.05
 """A version of an index is good enough if queries read at most this multiple of the files that
 contain a match."""
 CLOSE: Final = 1.01
-"""Instead of `NEAR`, the multiple for a version that is so small that its bytes hardly count."""
+"""The multiple that replaces `NEAR` for a version so small that its bytes hardly count."""
 FREE_BYTES: Final = 4096
 """On most file systems, a version smaller than this number of bytes takes the same number of disk
 blocks."""
 MOST_OF_TABLE: Final = 10
 """A version has at most one byte per `MOST_OF_TABLE` bytes of the table."""
 
-# For each kind of probe, how many of the query model's six kinds of query the probe represents.
-# "range" stands for the three kinds of range, and "present" for the two ways to draw a key that
-# occurs.
+# The number of kinds of query that each kind of probe represents. The query model has six kinds of
+# query. "range" stands for the three kinds of range, and "present" for the two ways to draw a key
+# that occurs.
 _WEIGHTS: Final[Mapping[str, int]] = {"present": 2, "absent": 1, "range": 3}
 _PRICES: Final = 24
 _LEAST_BYTES: Final = 2048
 
 Trial = tuple[float, Sequence[float]]
-"""The size of a version in bytes and, for each of `KINDS`, the number of files that all its probes
-read together."""
+"""The size of a version in bytes and, for each of `KINDS`, the number of files that all probes of
+this kind read together."""
 
 
 def mean_read(reads: Mapping[str, float]) -> float:
@@ -119,14 +119,14 @@ class Stop:
     Attributes:
         price: the cost per byte: the number of files that each index byte must save per query.
         little: a small number of bytes. A version with fewer bytes is good enough only if queries
-            read at most `CLOSE` times as many files as have a match. The comparison with `CLOSE`
+            read at most `CLOSE` times the number of files with a match. The comparison with `CLOSE`
             does not use `served`.
         probes: for each of `KINDS`, int64[k, 2], the first and the last key code of each probe;
             both columns ascend.
         least: for each kind that has probes, the mean number of files that contain a match.
-        free: a number of bytes; for a smaller version, only the price is a limit. Few probes hit
-            the keys at the border of two files, so probes cannot show whether such a small version
-            is good enough.
+        free: a number of bytes. For a version with fewer bytes, only the price is a limit. Few
+            probes hit the keys at the border of two files, so probes cannot show whether such a
+            small version is good enough.
     """
 
     price: float

@@ -1,12 +1,12 @@
 """Piecewise linear segmentation of sorted keys with a shrinking cone, for the shape `sieve`.
 
-Each key has a set of locations. Let R(k) be the number of changes of this set up to key k: the keys
-whose set differs from the previous key's set. The segmentation approximates R by one line per
-segment, with a bounded error. The line starts at the first key of its segment. At every key of the
-segment, the line may differ from R by at most the error bound. The *shrinking cone* of a segment
-contains the slopes with which the line is within the bound at all keys added so far. A segment ends
-before the first key outside its cone. Each segment is divided into blocks of equal width. The
-number of blocks is about the number of times that the location set changes from key to key.
+Each key has a set of locations. Let R(k) be the number of keys up to k whose set differs from the
+set of the previous key. The segmentation approximates R by one line per segment. The line starts at
+the first key of its segment. At every key of the segment, the line may differ from R by at most the
+error bound. The *shrinking cone* of a segment contains the slopes with which the line is within the
+bound at all keys added so far. A segment ends before the first key outside its cone. Each segment
+is divided into blocks of equal width. The number of blocks is about the number of times that the
+location set changes from key to key.
 
 The error bound affects only how keys are divided into segments and blocks. The index stores for
 each block all locations of the block's keys. Therefore a larger error bound makes the index less
@@ -135,8 +135,8 @@ class _Cutter:
     ) -> int:
         """Narrows the cone key by key, from position `at` on.
 
-        Returns the position of the first key outside the cone, or `limit` if all keys before this
-        position are in the cone.
+        Returns the position of the first key outside the cone, or `limit` if the cone contains all
+        keys before `limit`.
         """
         opened = at
         window = self._window
@@ -153,9 +153,9 @@ class _Cutter:
         return at
 
     def _narrow(self, codes: npt.NDArray[np.int64], changes: npt.NDArray[np.int64]) -> int:
-        """Narrows the cone by the given keys; returns how many keys precede the first key outside.
+        """Narrows the cone by some keys; returns the number of keys before the first key outside.
 
-        Each key narrows the cone for the key after it.
+        Each key narrows the cone for the next key.
         """
         run = (_unsigned(codes) - _unsigned(self._first)).astype(np.float64)
         rise = (changes - self._base).astype(np.float64)

@@ -64,7 +64,8 @@ class Segment:
 
     Attributes:
         first: the code of the first key.
-        last: the code of the last key; so neither the first nor the last block is empty.
+        last: the code of the last key. The first block contains `first`, and the last block
+            contains `last`.
         width: the number of key codes per block, 1 .. 2^64 - 1.
         blocks: the locations of each block's keys.
     """
@@ -127,7 +128,7 @@ def decode_segment(payload: bytes) -> Segment:
 
 
 def _offsets(counts: npt.NDArray[np.uint64], n_postings: int) -> npt.NDArray[np.int64]:
-    # Each count is at most `n_postings`, so their sum cannot overflow.
+    # Each count is at most `n_postings`, so the sum of the counts cannot overflow.
     if np.any(counts > n_postings) or int(counts.sum()) != n_postings:
         raise corrupt_segment("has blocks that do not add up")
     if counts[0] == 0 or counts[-1] == 0:

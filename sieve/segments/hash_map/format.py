@@ -15,12 +15,13 @@ u8                 f, bits of a fingerprint
 u64                seed        \
 u8                 window_bits  } `sieve.segments.hash_map.fuse_function.Layout`
 u32                windows     /
-cells              f + v bits each, lowest bit first; v bits hold numbers below n + c;
-                   a key's three cells XORed are its fingerprint, above v bits of its value:
-                   a location, or n + the number of a list
+cells              f + v bits each, lowest bit first; v bits hold numbers below n + c.
+                   The XOR of a key's three cells has f upper and v lower bits. The upper
+                   bits are the key's fingerprint. The lower bits are the key's value: a
+                   location, or n + the number of a list
 array of c         locations in each list, less two
-array of c         its least location, less that of the list before
-array of m - c     each further location, less the one before it, less one
+array of c         least location of each list, less the least location of the list before
+array of m - c     each further location of each list, less the location before, less one
 u32                CRC-32 of all bytes before
 =================  ==========================================================================
 

@@ -1,16 +1,17 @@
 """A binary fuse function: an array of cells that maps a fixed set of hashes to values.
 
 Each hash has three cells, and the XOR of these cells is the hash's value. The construction peels a
-hypergraph: it repeatedly removes each hash that has a cell to itself, that is, a cell of no other
-remaining hash. When no hash is left, the construction fills the cells, beginning with the cells of
-the hashes that were removed last. The cells form a row of windows. A hash has one cell in each of
-three neighbouring windows, so large sets need only 1.13 cells per hash. The peeling takes about a
+hypergraph: it repeatedly removes each hash that has a cell of its own, which no other remaining
+hash has. When no hash is left, the construction fills the cells, beginning with the cells of the
+hashes that were removed last. The cells form a row of windows. A hash has one cell in each of three
+neighbouring windows, so large sets need only 1.13 cells per hash. The peeling takes about a
 thousand rounds; a round consists of a few numpy calls, which remove all hashes that can be removed
 at once.
 
 The function does not store the hashes themselves, so it also maps each hash outside the set to an
 arbitrary value. The bits above the value are a fingerprint of the hash. If a hash is not in the
-set, its own fingerprint differs from the returned one with the probability ``1 - 2^-bits``.
+set, the hash's own fingerprint differs from the returned fingerprint with the probability ``1 -
+2^-bits``.
 
 Source: Chazelle et al., "The Bloomier Filter"; Graf and Lemire, "Binary Fuse Filters: Fast and
 Smaller Than Xor Filters", which gives the window sizes.
@@ -41,7 +42,7 @@ MAX_WINDOW_BITS: Final = 18
 MAX_WINDOWS: Final = 1 << 24
 
 # For sets of up to 10,000 hashes, one to four of a hundred attempts to peel all hashes fail. For
-# sets of more hashes, hardly any attempt fails. After each `_SAME_ROOM` failures, the next attempts
+# larger sets, hardly any attempt fails. After every `_SAME_ROOM` failed attempts, the next attempts
 # use more cells, so that finally one attempt succeeds.
 _SAME_ROOM: Final = 4
 _MORE_ROOM: Final = 0.1
@@ -54,8 +55,8 @@ class Layout:
     Attributes:
         seed: 64 bits; each attempt to construct a function has its own seed.
         window_bits: a window has 2^window_bits cells.
-        windows: number of windows that can contain the first cell of a hash; two more windows
-            follow these. With 0 windows, the function has no cells.
+        windows: number of windows that can contain the first cell of a hash. Two more windows
+            follow. With 0 windows, the function has no cells.
     """
 
     seed: int
@@ -84,7 +85,7 @@ class Layout:
         return mixed(hashes ^ np.uint64(self.seed))
 
     def places(self, spread: Hashes) -> Slots:
-        """Returns the positions of each hash's three cells, which all differ, uint64[n, 3]."""
+        """Returns the three different positions of each hash's cells, uint64[n, 3]."""
         window = np.uint64(1 << self.window_bits)
         within = window - np.uint64(1)
         starts = np.uint64(self.windows << self.window_bits)
@@ -139,7 +140,7 @@ _Round = tuple[npt.NDArray[np.int64], npt.NDArray[np.int32]]
 def _peel(places: npt.NDArray[np.int32], n_cells: int) -> list[_Round] | None:
     """Peels the hashes; returns, for each round, the removed hashes and one cell of each.
 
-    At its removal, a hash is the only remaining hash of the returned cell. The result is None if
+    When a hash is removed, no other remaining hash has the returned cell. The result is None if
     some hashes cannot be peeled.
     """
     n_keys = len(places)

@@ -114,7 +114,8 @@ def _check(hashes: Hashes, locations: npt.NDArray[np.int32], n_locations: int) -
         raise _refused("are not of one length")
     if len(hashes) == 0:
         return
-    # The distances from the first hash ascend, both in Spark's signed order and in unsigned order.
+    # The distances from the first hash ascend if the hashes ascend in signed order, as in Spark,
+    # and also if they ascend in unsigned order.
     distance = hashes - hashes[0]
     if np.any(distance[1:] < distance[:-1]):
         raise _refused("do not come in order of their hashes")

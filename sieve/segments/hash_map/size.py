@@ -31,9 +31,9 @@ def estimate_bytes(
     Args:
         n_keys: number of distinct hashes.
         n_locations: number of locations of the run.
-        n_lists: number of distinct posting lists, each of two locations or more. Callers can pass
-            an upper bound, the number of keys in several locations. With this bound, the estimate
-            may assume cells with too many bits.
+        n_lists: number of distinct posting lists, each of two locations or more. As an upper bound,
+            callers can pass the number of keys that are in several locations. With this bound, the
+            estimate may assume cells with too many bits.
         postings: total number of locations in these lists.
     """
     width = fingerprint_bits + value_bits(n_locations, n_lists)

@@ -1,1 +1,1 @@
-"""The shape `intervals`: plans intervals of keys by a cost per byte; encodes and decodes them."""
+"""The shape `intervals`: plans intervals of keys by a cost per byte, and encodes them."""

@@ -26,8 +26,8 @@ from sieve.arrays.interval_set import starts
 from sieve.segments.budget import least_price
 from sieve.segments.query_model import QueryModel
 
-# A build task does not know the final cost per byte, so it makes more intervals than needed. All
-# tasks together make up to three times as many intervals as entries of minimum size fit into the
+# A build task does not know the final cost per byte, so it makes more intervals than needed. The
+# limit for all tasks together is three times the number of minimum-size entries that fit into the
 # budget, plus 64 intervals per location.
 _OVERPROVISION: Final = 3
 _LEAST_ENTRY_BYTES: Final = 2
@@ -86,7 +86,8 @@ def cut_location(
         codes: int64[k], k >= 1, the location's distinct key codes, ascending.
         rows: int64[k], the number of rows with each code.
         location: the location's number.
-        threshold: the skip probability that a gap must exceed, as a share of all queries.
+        threshold: a share of all queries. The function cuts at each gap with a greater skip
+            probability.
         most: maximum number of intervals, at least 1. If more gaps exceed the threshold, the
             function cuts at the gaps with the highest skip probability.
     """
@@ -147,7 +148,7 @@ def split_at(intervals: Intervals, borders: Codes) -> tuple[npt.NDArray[np.int32
     Returns:
         The number of each piece's stretch, int32[m], from 0 to p - 1; and the pieces. The pieces of
         one interval are adjacent. The first piece has the interval's counts of keys and rows; the
-        counts of its other pieces are 0.
+        counts of the other pieces are 0.
     """
     from_ = np.searchsorted(borders, intervals.first, side="right")
     to = np.searchsorted(borders, intervals.last, side="right")
@@ -169,8 +170,8 @@ def split_at(intervals: Intervals, borders: Codes) -> tuple[npt.NDArray[np.int32
 def united(intervals: Intervals) -> Intervals:
     """Sorts intervals by location and first key; merges a location's overlapping intervals.
 
-    Intervals of one location overlap if several tasks read different parts of one file. If a key
-    occurs in several parts, the merged interval counts the key several times.
+    Intervals of one location can overlap if several tasks read different parts of one file. If a
+    key occurs in several parts, the merged interval counts the key several times.
     """
     order = np.lexsort((intervals.first, intervals.location))
     lists = intervals.take(order)

@@ -19,11 +19,11 @@ u8[p - 1]    m, at least 1, and
 u8[p - 1]    e, 0..63: the width of each piece but the last is m * 2^e codes
              blocks only: u32 b, number of blocks, then an array of b, each block's cells less one;
              blocks begin at the first cell and are contiguous
-array of n   joint: position less that of the entry before, where position is begin * l +
-             (location - base); apart: begin less that of the entry before
-array of n   apart only: location - base where begin differs from that of the entry before, else
-             location less that entry's location less one
-array of n   how many cells (or blocks) the entry has, less one
+array of n   order joint: position less the position of the entry before. A position is
+             begin * l + (location - base). Order apart: begin less begin of the entry before
+array of n   order apart only: location - base if begin differs from begin of the entry before.
+             Otherwise location less the location of the entry before, less one
+array of n   number of cells (or blocks) of each entry, less one
 ===========  ================================================================
 
 `begin` is the number of an entry's first cell (with coding 3, of its first block). Entries are
@@ -157,8 +157,8 @@ def ends(payload: bytes) -> Ends:
     begin, end, grid = cells.begin, cells.end, cells.grid
     low, high = grid.first_codes(begin), grid.last_codes(end)
     codes = low, grid.last_codes(begin), grid.first_codes(end), high
-    # An entry that was cut at the segment's border reaches the segment's first or last code, so its
-    # cell there does not certainly contain a key.
+    # If an entry reaches the segment's first or last code, the entry may have been cut at the
+    # segment's border. So the entry's cell at the border may contain no key.
     cut = low == low.min(), high == high.max()
     return Ends(*codes, cells.location, ~cut[0], ~cut[1], begin != end)
 

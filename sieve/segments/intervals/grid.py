@@ -2,10 +2,12 @@
 
 A grid consists of pieces. All cells of a piece have the same width, which is a power of two. A
 piece with dense keys has narrow cells, whose numbers need more bits. A piece with sparse keys has
-wide cells, whose numbers need fewer bits. The planner makes cells narrower where more queries fall.
+wide cells, whose numbers need fewer bits. The planner makes cells narrower in pieces that more
+queries ask for.
 
-Example: a grid over the codes 0 .. 1023 has a piece of shift 0 from code 0 and a piece of shift 8
-from code 256. The first piece has 256 cells of one code, the second piece 3 cells of 256 codes.
+Example: a grid over the codes 0 .. 1023 has two pieces. One piece begins at code 0 with shift 0,
+the other piece begins at code 256 with shift 8. The first piece has 256 cells of one code, the
+second piece 3 cells of 256 codes.
 """
 
 from __future__ import annotations
@@ -33,8 +35,8 @@ class Grid:
         first: the least key code.
         last: the greatest key code.
         start: uint64[p], the distance from `first` to the begin of each piece, ascending from 0.
-        shift: uint8[p]; each cell of a piece has 2^shift codes, but a piece's last cell may have
-            fewer.
+        shift: uint8[p]; each cell of a piece has 2^shift codes, but the last cell of a piece may
+            have fewer codes.
         base: uint64[p], the number of each piece's first cell.
         cells: the total number of cells.
     """
@@ -86,8 +88,8 @@ class Grid:
         piece = np.searchsorted(self.base, cells, side="right") - 1
         shift = self.shift[piece].astype(np.uint64)
         within = (cells - self.base[piece]) << shift
-        # The last cell of a piece can have fewer codes than the others. No sum of this method
-        # exceeds 2^64 - 1.
+        # The last cell of a piece can have fewer codes than the other cells of the piece. No sum of
+        # this method exceeds 2^64 - 1.
         rest = np.append(self.start[1:] - np.uint64(1), np.uint64(self.last - self.first))
         whole = (np.uint64(1) << shift) - np.uint64(1)
         room = rest[piece] - self.start[piece] - within
@@ -100,7 +102,7 @@ class Grid:
 
 
 def join(grids: Sequence[Grid]) -> tuple[Grid | None, list[int]]:
-    """Joins ascending, disjoint grids to one grid, with further cells for the codes between them.
+    """Joins ascending, disjoint grids to one grid, with more cells for the codes between the grids.
 
     Returns:
         The joint grid, or None if it would have 2^64 cells or more; and for each given grid, the
@@ -122,7 +124,7 @@ def join(grids: Sequence[Grid]) -> tuple[Grid | None, list[int]]:
 
 
 def short_widths(widths: Words) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.uint8]]:
-    """Rounds each width down to m * 2^e, where m < 64; returns the numbers m and the numbers e."""
+    """Rounds each width down to m * 2^e, where m < 64; returns the m and the e of each width."""
     lengths = np.searchsorted(_POWERS, widths, side="right")
     exponent = np.maximum(lengths - _WIDTH_BITS, 0).astype(np.uint64)
     return (widths >> exponent).astype(np.uint8), exponent.astype(np.uint8)

@@ -1,6 +1,6 @@
 """Integer coding: encodes unsigned integers in a number of bits close to their entropy.
 
-As in Elias gamma coding, a number is divided into two parts. The *class* of a number is the number
+As in Elias gamma coding, a number is divided into two parts. The *class* of a number is the count
 of its significant bits. The *low bits* of a number are all bits below its highest significant bit.
 Many numbers have the same class, so each class is written as a byte, and Deflate compresses these
 bytes. Low bits look random, so they are stored without compression. If bit packing gives a shorter
@@ -33,7 +33,7 @@ from sieve.errors import corrupt_segment
 _PACKED, _CLASSES, _BYTES = 0, 1, 2
 _SIZE: Final = struct.Struct("<BI")
 _RAW: Final = -15
-# An 8-byte word contains at least this number of bits from any bit of its first byte on. If a
+# Counted from any bit of its first byte, an 8-byte word has at least this number of bits. If a
 # number has more low bits, they are read in two parts.
 _WINDOW: Final = 56
 # For each class, the highest bit of its numbers, and the mask of all bits below that bit.
@@ -46,7 +46,7 @@ def encode(values: Words) -> bytes:
     if not len(values):
         return bytes([_PACKED]) + pack(values)
     classes = bit_lengths(values)
-    # The size of each mode's result is computed first, so only the shortest result is made.
+    # The function compares the sizes of all modes first, and then makes only the shortest result.
     deflated = {_CLASSES: _deflated(classes.astype(np.uint8))}
     if classes.max() <= 8:
         deflated[_BYTES] = _deflated(values.astype(np.uint8))

@@ -3,8 +3,8 @@
 The price of a byte is the number of files that the byte must save reading per expected query; each
 file counts by its weight. All bytes have the same price. Therefore the gaps, the precision of the
 grids and the codings can be chosen independently of each other, and the result is still optimal.
-`curve` and `trial` estimate the bytes at many prices from a sample of segments. `emit` makes the
-segments for a given price.
+From a sample of segments, `curve` estimates the bytes at many prices, and `trial` estimates the
+bytes and the reads at one price. `emit` makes the segments for a given price.
 
 Source: Shoham and Gersho, "Efficient Bit Allocation for an Arbitrary Set of Quantizers".
 """
@@ -41,7 +41,8 @@ _LEFT: Final = 0.8
 # The size of one more entry, as a share of the mean size of entries. The share is below 1, because
 # a further entry shortens the distances between entries, which then take fewer bits.
 _MARGINAL: Final = 0.8
-# The planner encodes this number of segments as a sample, at these multiples of the expected price.
+# The planner encodes a sample of `_SAMPLED` segments, at the multiples `_TRIED` of the expected
+# price.
 _SAMPLED: Final = 3
 _TRIED: Final = np.array([2.0, 1.0, 0.5])
 
@@ -134,9 +135,9 @@ class Plan:
     def curve(self, prices: Numbers, aim: float) -> Numbers:
         """Estimates the total bytes of the segments at each price, including `SEGMENT_OVERHEAD`.
 
-        For each price, the method counts exactly the entries that save more than they cost. The
-        method measures the bytes per entry on a sample of segments, at some prices near the
-        expected price, and interpolates the bytes per entry at the other prices.
+        At each price, the method counts the entries that save more than they cost; this count is
+        exact. The method measures the bytes per entry on a sample of segments, at some prices near
+        the expected price, and interpolates the bytes per entry at the other prices.
 
         Args:
             prices: float64[p], above 0, falling, in files read per query and index byte.
@@ -162,9 +163,9 @@ class Plan:
     ) -> tuple[float, list[float]]:
         """Estimates, for one price, the bytes of the segments and the files that probes read.
 
-        The method computes exactly which locations the entries select before they are widened to
-        grid cells. The method measures two numbers on a sample of segments: the bytes of the
-        entries, and the additional locations that probes read because of the grid cells.
+        The method computes exactly which locations probes would read if the entries were not
+        widened to grid cells. The method measures two numbers on a sample of segments: the bytes of
+        the entries, and the additional locations that probes read because of the grid cells.
 
         Args:
             price: the cost per byte, above 0, in files read per query and index byte.
@@ -191,7 +192,7 @@ class Plan:
         return size * scale, named
 
     def _tried(self, price: float) -> float:
-        """Returns the segments' bytes at a price, divided by the number of entries in `curve`."""
+        """Returns the segments' bytes at a price, divided by the entry count that `curve` uses."""
         worthwhile = np.count_nonzero(self.skip_probability > price * _FIRST_GUESS)
         kept = self._kept(price, self._entry_bytes(price))
         segments = list(kept.segments())
@@ -371,7 +372,8 @@ def _named(
     # The positions of the probes that overlap an entry are consecutive.
     from_, to = np.searchsorted(end, first), np.searchsorted(begin, last, side="right")
     met = to - from_
-    # A location counts only once for a probe, even if the probe overlaps two of its entries.
+    # A location counts only once for a probe, even if the probe overlaps two entries of the
+    # location.
     again = np.maximum(to[:-1] - from_[1:], 0)
     met[1:] -= np.where(location[1:] == location[:-1], again, 0)
     return float(met @ weights_at(weights, location))

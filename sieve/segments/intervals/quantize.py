@@ -2,8 +2,9 @@
 
 Wider cells save bits, but they make entries cover more keys, so queries read more files without a
 match. The search starts with grids whose precision is nearly right according to the query model:
-one more bit per border would save about as many reads as it costs. The search then tries finer and
-coarser grids, and encodes the segment with the best grid (rate-distortion optimal quantisation).
+the reads that one more bit per border would save are worth about the price of this bit. The search
+then tries finer and coarser grids, and encodes the segment with the best grid (rate-distortion
+optimal quantisation).
 """
 
 from __future__ import annotations
@@ -164,14 +165,14 @@ def _pieces(
 
 
 def _medians(ideal: Numbers, bounds: npt.NDArray[np.intp]) -> npt.NDArray[np.int64]:
-    """Returns, for each piece of a grid, the median of its borders' ideal shifts."""
+    """Returns, for each piece of a grid, the median ideal shift of the borders in the piece."""
     parts = [np.sort(part) for part in np.split(ideal, bounds[1:])]
     middle = [(part[(len(part) - 1) // 2] + part[len(part) // 2]) / 2 for part in parts]
     return np.array(np.clip(middle, 0, 63), np.int64)
 
 
 def _writable(borders: Words, bounds: npt.NDArray[np.intp]) -> tuple[Words, npt.NDArray[np.intp]]:
-    """Returns pieces that begin at or before given borders, and whose widths have few bits.
+    """Returns pieces that begin at or before given borders; their widths have few significant bits.
 
     Returns:
         The start of each piece, and the position of each piece's first border.
@@ -215,8 +216,8 @@ def _free(
     leading = np.append(True, location[1:] != location[:-1])
     trailing = np.append(leading[1:], True)
     # There is a gap before each entry, and after the last entry of each location. If an entry
-    # reaches an end of the code domain, `low - 1` or `high + 1` wraps around. The gap there is
-    # empty, and `some` excludes it.
+    # reaches an end of the code domain, `low - 1` or `high + 1` wraps around. The gap at this end
+    # is empty, and `some` excludes the gap.
     after = np.append(np.int64(part.first), high[:-1] + 1)
     after[leading] = part.first
     begin = np.concatenate([after, high[trailing] + 1])
