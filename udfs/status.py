@@ -1,4 +1,4 @@
-"""``sieve_status`` returns what the driver counted since its start, and the cache's size.
+"""``sieve_status`` returns the driver's counters since its start, and the size of the cache.
 
 Example: ``SELECT * FROM sieve_status() WHERE value > 0``.
 """

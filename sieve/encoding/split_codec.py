@@ -57,9 +57,10 @@ class SplitCodec:
 
     The least code is for values below the first point. The greater codes are divided among the
     points in ascending order: each point has ``radix ** digits`` codes. The digits of a code stand
-    for the bytes after the point's shared bytes. If a value is greater than all values with its
-    point's shared bytes, the value has the last code of its point. A byte outside the alphabet gets
-    the digit of the next lower byte in the alphabet, and all later digits are the greatest digit.
+    for the bytes after the point's shared bytes. If a value is greater than all values that begin
+    with the shared bytes of the value's point, the value has the last code of the point. A byte
+    outside the alphabet gets the digit of the next lower byte in the alphabet, and all later digits
+    are the greatest digit.
     """
 
     def __init__(self, splits: Splits) -> None:

@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from sieve.arrays.dtypes import Offsets, Words
 
-# Mask number n, for a word in the machine's byte order, selects the word's first n bytes.
+# Mask number n selects the first n bytes of a word in the machine's byte order.
 _FIRST: Final[Words] = np.array(
     [b"\xff" * n + b"\0" * (8 - n) for n in range(9)], "S8"
 ).view(np.uint64)  # fmt: skip

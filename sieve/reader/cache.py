@@ -73,9 +73,10 @@ class Cache(Generic[Key, Value]):
         return value
 
     def get_fresh(self, key: Key, load: Callable[[Value | None], Value], ttl_s: float) -> Value:
-        """Returns the value of a key, which can be older than ``ttl_s`` seconds.
+        """Returns the value of a key; the value can be older than ``ttl_s`` seconds.
 
-        If the cached value is older, the cache returns it at once and reloads it in the background.
+        If the cached value is older than ``ttl_s`` seconds, the cache returns this value at once
+        and reloads the value in the background.
 
         If the background load fails, the old value stays for another ``ttl_s`` seconds.
 

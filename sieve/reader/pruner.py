@@ -5,7 +5,8 @@
 
 - `select`: the indexes on the columns that the predicate names.
 - `Bulkhead.blocked`: excludes indexes on which too many scans block.
-- `Pruner._resolve`: the versions of an index that serve this scan, or the reason why none does.
+- `Pruner._resolve`: the versions of an index that serve this scan, or the reason why no version
+  does.
 - `FileNumberings.of`: one numbering of all files that these versions know.
 - `might_match`: evaluates the predicate over the versions, and returns one flag for each file.
 - `Pruner._needed`: for a scan with ORDER BY and LIMIT, the files that can hold one of the first
@@ -110,7 +111,7 @@ class Pruner:
         return self._numberings.by_name(name)
 
     def prune(self, request: PruneRequest) -> PruneAnswer:
-        """Returns the files that a scan can skip, and why it does not use some of the indexes."""
+        """Returns the files that a scan can skip, and why the scan does not use some indexes."""
         # All sessions share one cache, so the setting of the latest scan determines the maximum
         # size.
         self.cache.resize(request.cache_bytes)

@@ -1,6 +1,6 @@
 """The base class of stores that call Hadoop's FileSystem API through py4j.
 
-How a file is created atomically depends on the file system, so the modules `hdfs` and `s3`
+The way to create a file atomically depends on the file system, so the modules `hdfs` and `s3`
 implement `create` in subclasses.
 """
 
@@ -109,7 +109,10 @@ class HadoopFiles(ABC):
         """Creates an empty file; the file's folder must exist."""
 
     def open(self, uri: str) -> tuple[Any, Any]:
-        """Returns a URI's file system and path; raises UnsupportedError for other schemes."""
+        """Returns a URI's file system and path.
+
+        Raises UnsupportedError if the store does not accept the URI's scheme.
+        """
         scheme, _, _ = split(uri)
         if scheme not in self.schemes:
             raise UnsupportedError(

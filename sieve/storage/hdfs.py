@@ -103,7 +103,7 @@ class HadoopStore(HadoopFiles):
             stream.close()
 
     def _rename(self, fs: Any, draft: Any, path: Any, uri: str) -> bool:
-        """Renames the draft to `path` unless `path` exists; returns whether this call renamed it.
+        """Renames the draft to `path` unless `path` exists; returns whether the call had an effect.
 
         If the outcome is unknown, the draft is not deleted.
         """
@@ -139,7 +139,7 @@ class HadoopStore(HadoopFiles):
     def _inherit(self, fs: Any, path: Any, like: Permissions, is_dir: bool) -> int:
         """Gives a path the owner and group of ``like`` if permitted, then the mode from `mode_for`.
 
-        Returns this mode.
+        Returns the new mode of the path.
         """
         for owner, group in ((None, like.group), (like.owner, None)):
             try:

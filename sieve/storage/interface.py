@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from sieve.storage.permissions import Permissions
 
 READ_LIMIT = 1 << 30
-"""The default of the maximum size of a file to read, in bytes."""
+"""The default limit on the size of a file to read, in bytes."""
 
 _URI = re.compile(r"([a-z][a-z0-9+.-]*):(?://([^/]*))?(/.*)", re.DOTALL)
 
@@ -84,7 +84,7 @@ class Store(Reader, Protocol):
         ...
 
     def list(self, uri: str) -> Entries:
-        """Returns a folder's entries, sorted by name; raises `GoneError` if it does not exist."""
+        """Returns a folder's entries, sorted by name; raises `GoneError` if there is no folder."""
         ...
 
     def delete(self, uri: str) -> None:
@@ -96,7 +96,7 @@ class Store(Reader, Protocol):
         ...
 
     def mkdirs(self, uri: str) -> None:
-        """Creates a folder and its parents; each gets the group and the mode of its own parent."""
+        """Creates a folder and its parents; each gets the group and the mode of its parent."""
         ...
 
     def now_ms(self, dir_uri: str) -> int:
@@ -116,8 +116,8 @@ class Store(Reader, Protocol):
         """Restricts a file or folder of an index to users whom ``like`` permits to read.
 
         The method gives the file the owner and the group of ``like`` if the user may set them.
-        Otherwise, the method sets a mode that permits less, so that no other user can read. Callers
-        restrict a folder before they write any file to it.
+        Otherwise, the method sets a mode that permits less, so that users whom ``like`` excludes
+        cannot read. Callers restrict a folder before they write any file to it.
 
         Returns:
             The new permissions of the file or folder.

@@ -197,7 +197,7 @@ def _link(draft: str, path: str, uri: str) -> bool:
 
 
 def _unless_gone(_call: object, _path: str, failure: tuple[object, BaseException, object]) -> None:
-    """Raises a failure, except for a missing file: another process may delete the folder, too."""
+    """Raises a failure; ignores a missing file, because another process may delete the folder."""
     if not isinstance(failure[1], FileNotFoundError):
         raise failure[1]
 
@@ -232,7 +232,10 @@ def _inherit(path: str, folder: str, is_dir: bool) -> None:
 
 
 def _give(path: str, like: Permissions) -> None:
-    """Gives a path the group and owner of ``like``, if permitted and if the host knows them."""
+    """Gives a path the group and owner of ``like``; skips names that the host does not know.
+
+    If the user lacks the permission for a change, the function skips the change.
+    """
     for uid, gid in ((-1, gid_of(like.group)), (uid_of(like.owner), -1)):
         if (uid, gid) != (-1, -1):
             with contextlib.suppress(PermissionError):

@@ -20,8 +20,8 @@ class Permissions:
     """The owner, the group and the nine permission bits of a file or folder.
 
     Attributes:
-        owner: the name of the owner, or the decimal uid if the host has no name for it.
-        group: the name of the group, or the decimal gid if the host has no name for it.
+        owner: the name of the owner, or the decimal uid if the host has no name for the uid.
+        group: the name of the group, or the decimal gid if the host has no name for the gid.
         mode: the bits ``rwxrwxrwx``, 0 to 0o777.
     """
 

@@ -1,9 +1,9 @@
 """The store for S3-compatible object stores: creates a file if it is absent, by a conditional put.
 
-The put has the header ``If-None-Match`` with the value ``*``, which Hadoop supports since release
-3.4.2. Some servers ignore the condition and accept every put, so the store tests each bucket before
-its first write to it. This store never renames objects: a rename on S3 is a copy, so two writers
-can both rename to the same name.
+The put has the header ``If-None-Match: *``. Hadoop supports this header since release 3.4.2. Some
+servers ignore the condition and accept every put, so the store tests each bucket before its first
+write to it. This store never renames objects: a rename on S3 is a copy, so two writers can both
+rename to the same name.
 """
 
 from __future__ import annotations
@@ -31,7 +31,8 @@ IF_ABSENT: Final = "fs.option.create.conditional.overwrite"
 """Hadoop's name for the condition; it is both an option of a create call and a path capability."""
 
 PAUSES: Final = (0.1, 0.4, 1.6)
-"""The mean seconds to wait before each retry of a put while another put of the name runs."""
+"""The mean time in seconds to wait before each retry of a put; puts are retried while another put
+of the same name runs."""
 
 _WRITER: Final = "sieve-writer"
 _NOT_IMPLEMENTED: Final = 501
@@ -42,8 +43,8 @@ _lacks: dict[str, str] = {}
 """For each tested bucket, the reason why puts cannot be conditional there; "" if they can."""
 
 _alone = threading.Lock()
-"""In a bucket without conditional puts, a thread holds this lock from its check for an object until
-its put of the object."""
+"""In a bucket without conditional puts, a thread holds this lock while it checks whether an object
+exists and puts the object."""
 
 
 @dataclass(frozen=True, slots=True)

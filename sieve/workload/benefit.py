@@ -15,7 +15,7 @@ WORTHWHILE_SHARE: Final = 0.01
 MOST_SHARE: Final = 0.5
 """An index helps if a query for one value reads at most this share of the table's locations."""
 _UNEVEN: Final = 0.25
-"""Number of locations allowed in addition to this share. Locations differ in size, so a value in
+"""Number of locations allowed in addition to `MOST_SHARE`. Locations differ in size, so a value in
 one of two files often costs slightly more than half of the bytes."""
 
 
@@ -34,7 +34,7 @@ class Benefit(StrEnum):
 
     @property
     def is_suggested(self) -> bool:
-        """Whether ADVISE suggests such an index."""
+        """Whether ADVISE suggests an index with this benefit."""
         return self in (Benefit.HELPS, Benefit.LITTLE)
 
 
@@ -43,7 +43,8 @@ def benefit_of(reads: float, least: float, locations: float) -> Benefit:
 
     Args:
         reads: mean number of locations that a query for one value reads with the index.
-        least: mean number of locations that contain the value, which every query must read.
+        least: mean number of locations that contain the value. Every query must read these
+            locations.
     """
     most = MOST_SHARE * locations + _UNEVEN
     if least > most:

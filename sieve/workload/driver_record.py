@@ -89,7 +89,7 @@ class ScanRecord:
 
 @dataclass(slots=True)
 class IndexWork:
-    """Sums over the scans that consulted an index: their number, and what they read and skipped.
+    """Sums over the scans that consulted an index: the bytes and files read, and those skipped.
 
     All bytes that a scan skipped count for each index that the scan consulted, even if one index
     alone excluded all of them.
@@ -245,7 +245,7 @@ def tree_uses(node: Mapping[str, Any]) -> Uses:
 
 
 def _without_prefixes(uses: Uses) -> Uses:
-    """Removes the uses of substrings of each column that also has a predicate on a prefix.
+    """Removes a column's substring use if the column also has a predicate on a prefix.
 
     For such a column, an ordinary index is smaller than an index on substrings.
     """

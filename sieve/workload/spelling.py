@@ -21,7 +21,7 @@ def spelled(parts: Sequence[str]) -> str:
 
 
 def listed(column: Column) -> str:
-    """Spells a column or an expression as it stands in the column list of a CREATE statement."""
+    """Spells a column or an expression for the column list of a CREATE statement."""
     return expression_of(column) or spelled(column)
 
 

@@ -3,7 +3,7 @@
 Two indexes that serve the same scans cannot both skip the same bytes. So this module chooses a
 table's columns one by one (greedy index selection). Each step takes the column whose index skips
 the most bytes, not counting the bytes that the indexes of earlier steps skip. A `ColumnTest`
-measures skipped bytes on a sample of the files; without a test, they are an upper bound.
+measures skipped bytes on a sample of the files; without a test, the module uses an upper bound.
 """
 
 from __future__ import annotations
@@ -87,9 +87,9 @@ def suggest(
         indexed: the columns that have an index, and need no suggestion, each with the name of the
             index.
         tests: the tests of columns, or None if no column was tested. With tests, the function
-            suggests only columns whose test shows enough benefit (`Benefit.is_suggested`). The
-            tests of indexed columns show how much the scans that did not consult the indexes would
-            read today.
+            suggests only columns whose test shows enough benefit (`Benefit.is_suggested`). For an
+            indexed column, the test shows how much a scan that did not consult the index would read
+            today.
         untested: columns that the function suggests even without a test.
     """
     tables: defaultdict[Table, list[ScanGroup]] = defaultdict(list)
@@ -153,7 +153,7 @@ def _best(saved: Mapping[Column, float], enough: float) -> Column:
     """The column that saves the most bytes.
 
     The function returns a tuple of columns only if the tuple saves ``enough`` bytes more than each
-    column, because an index on a column serves more queries.
+    single column, because an index on a single column serves more queries.
     """
     return max(saved, key=lambda column: saved[column] - (enough if names_of(column) else 0.0))
 

@@ -26,7 +26,8 @@ MOST_COLUMNS: Final = 4
 """The maximum number of columns in a tuple. `predicate/Tuple.scala` has the same number."""
 
 Names: TypeAlias = frozenset[str]
-"""The columns of a tuple as texts. Tuples that differ only in their order have the same names."""
+"""The columns of a tuple as texts. Tuples that differ only in the order of their columns have the
+same names."""
 
 _COLUMN = re.compile(r"(?:`(?:[^`]|``)*`|[^`,()\s])+")
 
@@ -45,12 +46,13 @@ def with_tuples(
 ) -> list[ScanGroup]:
     """Adds tuples of columns to groups, as if the scans had predicates on the tuples.
 
-    A table's tuples consist of those columns that the scans of one of its groups compare with
-    constants. A group gets each of the tuples whose columns its scans compare. With an index on a
-    tuple, a scan reads at least as many bytes as with an index on any column of the tuple.
+    The columns that the scans of a group compare with constants form a tuple. A group gets each
+    tuple of the table whose columns the group's scans compare with constants. The function sets a
+    tuple's `ScanGroup.left` to the greatest `left` of the tuple's columns.
 
     Args:
-        indexed: columns and expressions that have an index. The function omits these tuples.
+        indexed: columns and expressions that have an index. The function does not form tuples that
+            have an index.
     """
     given = list(groups)
     have = {(table, names_of(key)) for table, key in indexed}

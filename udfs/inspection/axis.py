@@ -2,8 +2,8 @@
 
 The axis is linear by default. If half of the entries' ends are in a small part of the range, the
 axis uses quantiles of the ends, because most of a linear axis would be empty. Overlapping or
-adjacent entries form a stretch. A column of few values has only a few short stretches. Their widths
-are then proportional to their numbers of entries, with narrow gaps between the stretches.
+adjacent entries form a stretch. A column of few values has only a few short stretches. The width of
+each stretch is then proportional to its number of entries, with narrow gaps between the stretches.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from sieve.arrays.dtypes import Codes, Counts, Numbers
 _CROWDED: Final = 0.1
 _KNOTS: Final = 257
 _FEW: Final = 100
-"""If there are more stretches than this number, their widths do not depend on their entries."""
+"""If there are more stretches than this number, their widths do not depend on entry counts."""
 _GAPS: Final = 0.05
 """Total width of the gaps between stretches, divided by the total width of the stretches."""
 
@@ -71,7 +71,7 @@ class KeyAxis:
         return placed
 
     def code(self, place: float) -> int:
-        """The code at a position; floating-point rounding makes it approximate."""
+        """The code at a position; approximate because of floating-point rounding."""
         offset = int(np.interp(place, self.places, self.offsets))
         return min(self.first + offset, (1 << 63) - 1)
 
@@ -89,7 +89,7 @@ def _stretches(low: Codes, high: Codes, first: int) -> tuple[Numbers, Counts]:
 def _after(codes: Codes, first: int) -> Numbers:
     """The distance from ``first`` to the end of each code. The end of a code is the next code.
 
-    If both codes round to one float, returns the next greater float.
+    If a code and the next code round to the same float, returns the next greater float.
     """
     distance = _distance(codes, first)
     after: Numbers = np.maximum(distance + 1, np.nextafter(distance, np.inf))

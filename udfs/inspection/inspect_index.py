@@ -26,7 +26,7 @@ _WIDEST: Final = 3
 
 
 def inspection_rows(index: Usable, described: Mapping[str, str]) -> list[tuple[str, str]]:
-    """Returns the row. The PNG is base64 text, because Sieve sends BINARY values in this form.
+    """Returns one row. The PNG is base64 text, because Sieve sends BINARY values as base64.
 
     Args:
         described: the index's properties, as in DESCRIBE SIEVE INDEX EXTENDED.
@@ -63,7 +63,7 @@ def _png(version: VersionEntries, layout: FileLayout, title: Sequence[str]) -> b
         if version.has_maps:
             expected["map"] = present.files
     png = io.BytesIO()
-    # Omits the version of matplotlib from the PNG, so that equal pictures are equal bytes.
+    # Omits the version of matplotlib from the PNG, so that equal pictures have equal bytes.
     as_text = version.encoder.leading_bytes is not None
     figure = draw(layout, title, version.encoder.decode, expected, as_text=as_text)
     figure.savefig(png, format="png", metadata={"Software": None})

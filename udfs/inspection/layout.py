@@ -85,8 +85,8 @@ def raster(entries: Entries, axis: KeyAxis, n_files: int, rows: int, columns: in
         float64[rows, columns], 0 to 1.
     """
     begin, end, head, tail = _columns(entries, axis, columns)
-    # Several entries of a file can touch the same column, so the code draws each file separately,
-    # in small batches of files.
+    # Several entries of a file can touch the same column. So the code computes the cells of each
+    # file separately, for a small batch of files at a time.
     order = np.argsort(entries.location, kind="stable")
     location = entries.location[order].astype(np.int64)
     drawn = np.zeros((rows, columns))
@@ -98,7 +98,7 @@ def raster(entries: Entries, axis: KeyAxis, n_files: int, rows: int, columns: in
         covered, touched = np.zeros((n, columns + 1)), np.zeros((n, columns + 1), np.int32)
         np.add.at(touched, (file, begin[some]), 1)
         np.add.at(touched, (file, end[some] + 1), -1)
-        # Subtracts what each entry leaves uncovered in its first and last column.
+        # Subtracts the parts of each entry's first and last column that the entry does not cover.
         for at, part in ((begin, 1 - head), (end, 1 - tail)):
             np.add.at(covered, (file, at[some]), -part[some])
             np.add.at(covered, (file, at[some] + 1), part[some])

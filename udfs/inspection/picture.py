@@ -56,9 +56,9 @@ def draw(
         title: the sentences above the figure. Each sentence begins on a new line, and the function
             wraps it to the figure's width.
         decode: converts a key code to text.
-        expected: mean numbers of files for a key that occurs. A number that the build did not
-            record is not in the dict. ``exact`` counts the files that contain the key. ``map``
-            counts the files that a query with ``=`` or IN reads if a hash map answers it.
+        expected: mean numbers of files for a key that occurs. The dict lacks numbers that the build
+            did not record. ``exact`` counts the files that contain the key. ``map`` counts the
+            files that a query with ``=`` or IN reads if a hash map answers it.
         as_text: whether keys are texts. The code of a text contains only the text's first
             characters.
     """
@@ -141,7 +141,7 @@ def _reads(ax: Axes, layout: FileLayout, expected: Mapping[str, Any]) -> None:
 
 
 def _bridged(line: Numbers) -> Numbers:
-    """Fills each short gap in a line with the value before it, so that single keys are visible."""
+    """Fills short gaps in a line with the value before the gap, so that single keys are visible."""
     there = np.flatnonzero(~np.isnan(line))
     last = there[np.maximum(np.searchsorted(there, np.arange(len(line)), side="right") - 1, 0)]
     near = np.abs(np.arange(len(line)) - last) <= _BRIDGE

@@ -89,7 +89,8 @@ class ScanSchema:
     def has(self, column: Column) -> bool:
         """Returns whether the scan has this column.
 
-        If Spark truncated the scan's schema, the scan also has each column that a filter names.
+        If Spark truncated the scan's schema, the result is also True for each column that a filter
+        names.
         """
         if all(f"<{name}:" in self._text or f",{name}:" in self._text for name in column):
             return True
@@ -139,7 +140,7 @@ def _elements(data_filters: str, schema: ScanSchema) -> Iterator[Uses]:
     for found in _ELEMENTS.finditer(data_filters):
         path = (found["name"], *found["fields"].split(".")[1:])
         inner = (found["inner"] or "").split(".")[1:]
-        # Only the filters of `exists` have a lambda function; the others have constants.
+        # Only `exists` has a lambda function as an argument; the other functions have constants.
         is_readable = found["exists"] is None or found["inner"] is not None
         if is_readable and schema.has((*path, *inner)):
             sql = spelled((*path, *inner))

@@ -7,9 +7,9 @@ Zstandard library. The lz4 and snappy files consist of blocks, each with a heade
 Java libraries:
 
     lz4 (net.jpountz.lz4.LZ4BlockOutputStream)   "LZ4Block", token, three int32 LE: compressed
-        length, length, checksum; then the block, raw where bit 4 of the token alone is set
-    snappy (org.xerial.snappy.SnappyOutputStream)   8 bytes of magic, two int32 BE; then blocks, an
-        int32 BE of compressed length before each
+        length, length, checksum; then the block, uncompressed if the token's upper half is 1
+    snappy (org.xerial.snappy.SnappyOutputStream)   8 bytes of magic, two int32 BE; then blocks,
+        each after an int32 BE, the block's compressed length
 """
 
 from __future__ import annotations

@@ -28,11 +28,12 @@ _JOIN = re.compile(
     r"(BroadcastHashJoin|SortMergeJoin|ShuffledHashJoin) \[(.*?)\], \[(.*?)\], "
     r"(Inner|LeftSemi)(?:, (BuildLeft|BuildRight))?"
 )
-# A join's keys are at the start of its text, so the patterns search only this many characters.
+# The keys of a join are at the start of the node's text, so the patterns search only this many
+# characters.
 _LONGEST_NODE: Final = 2000
 _KEY = re.compile(r"([^#]+)#\d+L?")
 _TOP = re.compile(r"TakeOrderedAndProject\(limit=\d+, orderBy=\[([^#\]]+#\d+L?) ")
-# If only these nodes, which process each row independently, are between a scan and
+# These nodes process each row independently. If only such nodes are between a scan and
 # TakeOrderedAndProject, the order applies to the scan's rows.
 _ROW_BY_ROW = (
     "WholeStageCodegen",
@@ -188,7 +189,7 @@ def _keys_from_parents(
 
 
 def _row_by_row(top: Node) -> list[Node]:
-    """The nodes below an order, down to the first node not in `_ROW_BY_ROW`, which is included."""
+    """The nodes below an order, down to and including the first node not in `_ROW_BY_ROW`."""
     found: list[Node] = []
     children = top.get("children", ())
     while len(children) == 1:

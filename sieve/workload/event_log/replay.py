@@ -1,4 +1,4 @@
-"""Adds the scans of event logs to a workload, and counts what it cannot read in the logs.
+"""Adds the scans of event logs to a workload, and counts the unreadable parts of the logs.
 
 Adaptive execution replaces the plan of a query while the query runs, so this module counts only the
 last plan. If a scan's metrics have no values in the log, the scan did not run.
@@ -38,7 +38,7 @@ class _Execution:
 
 @dataclass(slots=True)
 class Replay:
-    """What was read from event logs.
+    """The result of reading event logs.
 
     Attributes:
         workload: the scans of the logs.
