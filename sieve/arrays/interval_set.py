@@ -73,8 +73,8 @@ def _apart(first: Integers, reach: Integers, *, touching: bool) -> npt.NDArray[n
 
 def _running_max(values: Integers, owner: npt.NDArray[np.integer]) -> Integers:
     """Returns, for each position, the greatest value of the same owner up to this position."""
-    # One int64 is too small for both an owner's number and a value. It is large enough for the
-    # owner's number and the value's rank.
+    # One int64 is too small for both an owner's number and a value. But one int64 is large enough
+    # for the owner's number and the value's rank.
     distinct, rank = np.unique(values, return_inverse=True)
     highest = np.maximum.accumulate(owner.astype(np.int64) * len(distinct) + rank)
     reach: Integers = distinct[highest % max(1, len(distinct))]

@@ -36,7 +36,10 @@ class SparkHome:
 
     @property
     def line(self) -> str:
-        """The major and minor version of Spark, such as ``4.1``. Each has its own shim jar."""
+        """The major and minor version of Spark, such as ``4.1``.
+
+        Sieve has a shim jar for each supported major and minor version.
+        """
         return ".".join(self.version.split(".")[:2])
 
 

@@ -1,9 +1,9 @@
 """Statements as functions of a Spark session, for programs and notebooks.
 
 Each function sends one statement through ``spark.sql``, so the functions also work with Spark
-Connect. `inspect` returns a `Picture`; the others return an `Answer`. Callers spell names as in
-SQL: ``shop.orders``, with backquotes where SQL needs them. If a statement fails, PySpark raises its
-error.
+Connect. `inspect` returns a `Picture`; the other functions return an `Answer`. Callers spell names
+as in SQL: ``shop.orders``, with backquotes where SQL needs them. If a statement fails, PySpark
+raises its error.
 """
 
 from __future__ import annotations

@@ -139,7 +139,8 @@ class Encoder:
     def of_bytes(self) -> Encoder:
         """The encoder for the same column read as binary.
 
-        Both encoders give a string the same code.
+        A string has the same code with both encoders, the encoder for strings and the encoder for
+        binary.
         """
         if not isinstance(self._codec, BytesCodec):
             return self
@@ -149,8 +150,8 @@ class Encoder:
         """Returns the key codes of an Arrow column.
 
         Raises:
-            UnsupportedError: the Arrow type of `array` differs from the one that Spark uses for
-                `type`.
+            UnsupportedError: the Arrow type of `array` differs from the Arrow type that Spark uses
+                for `type`.
         """
         codec = self._codec
         if not codec.accepts(array.type):

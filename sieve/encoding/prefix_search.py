@@ -114,7 +114,7 @@ def _level(
 def _last_not_greater(level: _Level, nodes: Offsets, words: Words) -> Offsets:
     """Returns, for each value and node, the last slot with a word at most the value's word.
 
-    If all words of the node are greater, returns the node's first slot.
+    If all words of the node are greater than the value's word, returns the node's first slot.
     """
     low, high = level.lows[nodes], level.highs[nodes]
     for _ in range(int((high - low).max() - 1).bit_length()):

@@ -193,7 +193,10 @@ class SplitCodec:
 
 
 def _end(point: Point) -> bytes | None:
-    """Returns the least value above all values with a point's shared bytes; None if none exists."""
+    """Returns the least value above all values with a point's shared bytes, or None.
+
+    If the shared bytes are empty or all 0xFF, there is no such value.
+    """
     shared = point.start[: point.shared].rstrip(b"\xff")
     return shared[:-1] + bytes((shared[-1] + 1,)) if shared else None
 

@@ -59,7 +59,7 @@ class LocationIndex(Protocol):
         """Whether every value that a query reads as NULL was also NULL when the build read it."""
 
     def keep(self, key_ranges: KeyRanges) -> Flags:
-        """Returns, for each location, whether it may contain a value in the key ranges.
+        """Returns, for each location, whether the location may contain a value in the key ranges.
 
         For a location that the index does not contain, the result is True.
         """

@@ -1,6 +1,6 @@
 """Key ranges: the values that a predicate allows in one column (a search argument, SARG).
 
-Key ranges contain all values for which the predicate can be TRUE. They may also contain other
+Key ranges contain all values for which the predicate can be TRUE. Key ranges may also contain other
 values. For ``a OR b``, the key ranges of a and of b are united. For ``a AND b``, the key ranges are
 intersected.
 
@@ -149,7 +149,7 @@ def _none_of(literals: Sequence[Literal], exact: bool, null: bool) -> KeyRanges:
         return KeyRanges(_EVERYWHERE, null, nan)
     codes = _codes(literals)
     # There is no interval below the code LEAST or above the code GREATEST. Computing the ends of
-    # such an interval would overflow, so the function leaves it out.
+    # such an interval would overflow, so the function leaves such an interval out.
     first = np.concatenate([[LEAST], codes[codes < GREATEST] + 1])
     last = np.concatenate([codes[codes > LEAST] - 1, [GREATEST]])
     if len(codes) and codes[0] == LEAST:

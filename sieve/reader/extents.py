@@ -82,7 +82,7 @@ class LocationEnds:
         codes: int64[4, e]. The four rows are, for each entry: the first and the last code of its
             first cell, then the first and the last code of its last cell.
         locations: int64[e], location of each entry.
-        begins, finishes, apart: bool[e], with the meaning that they have in `Ends`.
+        begins, finishes, apart: bool[e], as in `Ends`.
     """
 
     codes: Codes

@@ -147,7 +147,7 @@ class PackedChunk:
     def _unpacked(self, blocks: Places) -> tuple[Words, Words, Places]:
         """The first cell, the last cell and the location of each entry in some blocks.
 
-        If the last block has fewer than `BLOCK` entries, copies of its last entry fill it.
+        If the last block has fewer than `BLOCK` entries, copies of the last entry fill the block.
         """
         places = np.minimum(blocks[:, None] * BLOCK + np.arange(BLOCK), self.n - 1)
         records = byte_words(self.records.data)[places * self.width]

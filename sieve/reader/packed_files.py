@@ -114,7 +114,7 @@ class PackedFiles:
         if (self.rows, self.text) != (other.rows, other.text):
             return False
         # The rows are equal here and contain each file's number of cuts. So either both lists have
-        # cuts or neither has.
+        # cuts, or neither list has cuts.
         return self.cuts is None or other.cuts is None or self.cuts.same(other.cuts)
 
     def to_ranges(self, values: Counts) -> Counts:
@@ -126,7 +126,7 @@ class PackedFiles:
         return flags if self.cuts is None else self.cuts.every(flags)
 
     def skipped(self, keep: Flags) -> tuple[Flags, FileParts]:
-        """Returns bool[n], the files that a scan skips; and the files that it reads in part."""
+        """Returns bool[n], the files that a scan skips; and the files that a scan reads in part."""
         return (~keep, NO_PARTS) if self.cuts is None else self.cuts.skipped(keep)
 
     def unpacked(self) -> Files:

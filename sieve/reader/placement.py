@@ -1,4 +1,4 @@
-"""Placement: where each location is in a version's runs, and whether it has NULLs or NaNs.
+"""Placement: the slots of each location in a version's runs, and whether it has NULLs or NaNs.
 
 Look-ups need only this part of a file list: for each range, its slots, a few bits, and its least
 and greatest key.
@@ -50,7 +50,7 @@ class Placement:
         nans: whether each range has a NaN.
         all_rows: whether the version indexed all rows of each file, including hidden rows; see
             `Locations.all_rows`.
-        bounds: the least and greatest key of each range, or None if they are not known.
+        bounds: the least and greatest key of each range, or None if these keys are unknown.
     """
 
     files: PackedFiles

@@ -228,7 +228,7 @@ def _heads(
 
 
 def _check_within(first: Codes, last: Codes, listed: tuple[Range, ...], file: RunFileRef) -> None:
-    """Raises CorruptError for segments outside the manifest's ranges: look-ups would miss them."""
+    """Raises CorruptError for segments outside the manifest's ranges, which look-ups would miss."""
     ranges = np.array(listed, np.int64).reshape(-1, 2)
     place = np.searchsorted(ranges[:, 0], first, side="right") - 1
     if np.any(first > last) or np.any(place < 0) or np.any(last > ranges[place, 1]):

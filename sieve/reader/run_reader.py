@@ -76,7 +76,7 @@ class Run:
         Returns:
             bool[locations of the run]: True for all locations with a key in the intervals, and
             possibly for other locations. A more precise index gives True for fewer locations
-            without such a key.
+            without a key in the intervals.
 
         Raises:
             CorruptError: a file contradicts the manifest.

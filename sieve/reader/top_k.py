@@ -1,21 +1,21 @@
 """Top-k: finds the locations that can contain one of the first k rows in the order of a column.
 
-A query with ORDER BY and LIMIT k, or with MIN or MAX, needs only the locations with such rows. A
-row is *certain* if the index proves that the scan returns it. Each row belongs to one of three
-classes: NULL, NaN or key. The query's sort order also determines the order of the classes. The
-function `needed` adds up the certain rows, class by class, until it has k rows. The scan needs no
-class after the class of the k-th row. If the k-th row has a key, the scan needs only rows with keys
-up to a bound.
+A query with ORDER BY and LIMIT k, or with MIN or MAX, needs only the locations that can contain one
+of the first k rows. A row is *certain* if the index proves that the scan returns it. Each row
+belongs to one of three classes: NULL, NaN or key. The query's sort order also determines the order
+of the classes. The function `needed` adds up the certain rows, class by class, until it has k rows.
+The scan needs no rows of the classes after the class of the k-th row. If the k-th row has a key,
+the scan needs only rows with keys up to a bound.
 
 Example: ``ORDER BY x DESC NULLS LAST LIMIT 10`` sorts the classes as NaN, key, NULL. With 3 certain
 NaNs and 100 certain keys, the bound is the 7th greatest key, or a smaller code if `Extents` is
 imprecise. If a location has no NaN, and all keys of the location are below the bound, the scan can
 skip this location. NULLs in the location do not matter.
 
-The bound is a key code. Rows with the same key code tie. If codes are inexact, the values of such
-rows can differ. The scan reads all rows that tie with the bound, because another column of ORDER BY
-may order them. MIN and MAX need only one value. If rows with equal codes always have equal values,
-MIN and MAX need only one location with the value.
+The bound is a key code. Rows with the same key code tie. If codes are inexact, rows that tie can
+have different values. The scan reads all rows that tie with the bound, because another column of
+ORDER BY may order them. MIN and MAX need only one value. If rows with equal codes always have equal
+values, MIN and MAX need only one location with the value.
 """
 
 from __future__ import annotations

@@ -23,7 +23,7 @@ def reason_of(error: SieveError) -> Reason:
 def why_unusable(
     manifest: Manifest, table: TableIdentity, fingerprints: Iterable[Mapping[str, str]]
 ) -> Reason | None:
-    """Returns why a scan must not use a version; None if the scan can use it.
+    """Returns why a scan must not use a version; None if the scan can use the version.
 
     Args:
         fingerprints: the parts of the reader's fingerprint, for each session that takes part in the

@@ -40,7 +40,7 @@ class CachedVersion:
     """The result of the last read of an index.
 
     Attributes:
-        index: the newest version, or None if it does not exist or is unreadable.
+        index: the newest version, or None if no version exists or the newest version is unreadable.
         reason: the reason why `index` is None; None if `index` is a version.
         detail: details of the reason, as text.
     """

@@ -98,7 +98,8 @@ class OpenVersion:
     def merged_slices(self) -> tuple[Counts, Counts]:
         """The positions of Hudi slices with log files, and of Hudi slices in several runs.
 
-        Both arrays are int64[k], and empty for table formats other than Hudi.
+        The method returns two arrays, int64[k] each, which are empty for table formats other than
+        Hudi.
 
         Raises the errors of `open_version`.
         """

@@ -2,10 +2,10 @@
 
 The cost per byte ("price" in the code) is a number of files. A build writes a byte only if the byte
 saves reading at least this number of files per expected query, so a higher price gives a smaller
-index. All parts of a version have the same price, so the budget goes to the locations where it
-saves most. `choose_price` estimates the right price from a curve that shows the index's bytes at
-several prices. If the built version does not fit the budget, `within_budget` corrects the price and
-builds again.
+index. All parts of a version have the same price, so the budget goes to the locations where the
+budget saves most. `choose_price` estimates the right price from a curve that shows the index's
+bytes at several prices. If the built version does not fit the budget, `within_budget` corrects the
+price and builds again.
 
 Source: Lagrangian optimisation as in rate-distortion coding: Everett, "Generalized Lagrange
 Multiplier Method for Solving Problems of Optimum Allocation of Resources".

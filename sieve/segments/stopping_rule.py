@@ -142,7 +142,7 @@ class Stop:
         return np.geomspace(highest, self.price, _PRICES)
 
     def choose(self, trials: Sequence[Callable[[], Trial]]) -> int:
-        """Returns the first price whose version is good enough, or else the last within the budget.
+        """Returns the first price with a good enough version; otherwise the last within the budget.
 
         If a version of at most `little` bytes is good enough, no larger version replaces it.
 

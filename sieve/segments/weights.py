@@ -1,8 +1,8 @@
 """Weights of locations: a location's weight is its size divided by the mean size of all locations.
 
 The purpose of an index is to save reading bytes. If each location counts by its weight instead of
-1, a sum over locations measures bytes. The unit of such a sum is a location of mean size, which
-formulas call a "file".
+1, a sum over locations measures bytes. The unit of a sum of weights is a location of mean size,
+which formulas call a "file".
 
 Example: two locations of 1 MB and 3 MB weigh 0.5 and 1.5. A gap in the keys of the location of 3 MB
 saves three times as much as an equal gap in the other location.

@@ -23,7 +23,7 @@ _URI = re.compile(r"([a-z][a-z0-9+.-]*):(?://([^/]*))?(/.*)", re.DOTALL)
 
 
 class GoneError(UnavailableError):
-    """The file or folder does not exist. If it is part of an index, rebuild the index."""
+    """The file or folder does not exist. If the file is part of an index, rebuild the index."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +56,7 @@ class Store(Reader, Protocol):
     Every method raises `InvalidInputError` if the URI is malformed or names another machine, and
     `UnsupportedError` if the store does not accept the URI's scheme. Every method raises
     `UnavailableError` if the file system refuses the request or does not answer. If a method raises
-    `UnavailableError`, it has changed nothing, unless the method documents otherwise.
+    `UnavailableError`, the method has changed nothing, unless its docstring says otherwise.
     """
 
     def size(self, uri: str) -> int | None:
@@ -90,8 +90,8 @@ class Store(Reader, Protocol):
     def delete(self, uri: str) -> None:
         """Deletes a file, or a folder with its contents; does not follow symbolic links.
 
-        If no such file exists, the method does nothing. If the method fails, it may have deleted
-        some files of the folder.
+        If the file does not exist, the method does nothing. If the method fails, it may have
+        deleted some files of the folder.
         """
         ...
 

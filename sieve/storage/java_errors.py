@@ -1,9 +1,9 @@
 """Classifies errors by class, condition, SQLSTATE and stack trace, not by message.
 
 Messages change between releases of Spark and Hadoop. An authorizer plug-in can throw a subclass of
-a known exception, or an exception whose cause is a known one. Therefore this module inspects all
-causes of an error, and all superclasses of each cause. No other module classifies errors by their
-text.
+a known exception, or an exception whose cause is a known exception. Therefore this module inspects
+all causes of an error, and all superclasses of each cause. No other module classifies errors by
+their text.
 """
 
 from __future__ import annotations

@@ -35,7 +35,7 @@ def without_acl(permissions: Permissions) -> Permissions:
 
     If a file has an ACL, only the owner bits are certain. The group bits are the ACL's mask instead
     of the group's permissions, and the ACL can deny access to a named user. If an index copied the
-    group and other bits, it could give access to the wrong users.
+    group and other bits, the index could give access to the wrong users.
     """
     return replace(permissions, mode=permissions.mode & 0o700)
 
@@ -53,8 +53,8 @@ def mode_for(like: Permissions, owner: str, group: str, is_dir: bool) -> int:
 
     The file belongs to ``owner`` and ``group``. The file's owner created its content, so the owner
     always has full access. If the file's owner or group differs from that of ``like``, some users
-    are in one class for the file and in another class for ``like``. Such users get only the bits
-    that both classes have in ``like``.
+    are in one class for the file and in another class for ``like``. A user in two different classes
+    gets only the bits that both classes have in ``like``.
     """
     owner_bits, group_bits, other_bits = like.mode >> 6 & 7, like.mode >> 3 & 7, like.mode & 7
     if owner != like.owner:

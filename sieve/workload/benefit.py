@@ -2,7 +2,7 @@
 
 CREATE, REFRESH and DESCRIBE decide from measurements of a build, and ESTIMATE decides from
 measurements of a sample. ADVISE and Sieve's page in Spark's web UI decide from a test on a sample.
-The command ``sieve advise`` reads no data, so it does not decide.
+The command ``sieve advise`` reads no data, so it cannot decide whether an index helps.
 """
 
 from __future__ import annotations

@@ -247,7 +247,7 @@ def tree_uses(node: Mapping[str, Any]) -> Uses:
 def _without_prefixes(uses: Uses) -> Uses:
     """Removes a column's substring use if the column also has a predicate on a prefix.
 
-    For such a column, an ordinary index is smaller than an index on substrings.
+    For a column with both uses, an ordinary index is smaller than an index on substrings.
     """
     prefixes = {spelled(column) for column, use in uses.items() if use.kind is Kind.PREFIX}
     return {

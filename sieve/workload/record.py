@@ -27,7 +27,7 @@ def parts(table: Table) -> tuple[str, ...]:
 class ScanGroup:
     """Sums over those scans of a table that have the same kinds of predicates on the same columns.
 
-    The scans have also consulted the same indexes.
+    All scans of a group consulted the same indexes.
 
     Attributes:
         kinds: the kind of predicate on each column.

@@ -32,7 +32,7 @@ class Suggestion:
         bytes_read: bytes that these scans read.
         bytes_saved: bytes that these scans skip with the index, not counting the bytes that earlier
             suggestions save; an upper bound if the column was not tested.
-        files_before: mean number of files that one of these scans reads.
+        files_before: mean number of files that a scan with a predicate on the column reads.
         files_after: mean number of files that one of these scans reads with the index; a lower
             bound if the column was not tested.
     """

@@ -56,7 +56,7 @@ def read_entries(index: Usable) -> VersionEntries:
     none = np.empty(0, np.int64)
     slots = np.concatenate([none, *(part.location for part in parts)])
     # A file that is no longer in the file list keeps its slot in a run. The code omits the entries
-    # of such a file.
+    # of files that the list does not contain.
     ordinal = np.full(sum(run.locations for run in manifest.runs), -1, np.int32)
     places = listed.places if listed.ranges is None else listed.range_slots[:, np.newaxis]
     location, _ = np.nonzero(places >= 0)

@@ -115,7 +115,7 @@ class MapSegment:
         return inside[hits], values[hits]
 
     def _cells(self, hashes: Hashes) -> tuple[Words, Words]:
-        """Returns, for comparison, the XOR of each hash's cells and the hash's own fingerprint."""
+        """Returns two arrays to compare: the XORs of the hashes' cells, and the fingerprints."""
         spread = self.layout.spread(hashes)
         width = self.fingerprint_bits + self.value_bits
         read = bits_at(self.words, width, self.layout.places(spread))

@@ -26,8 +26,9 @@ array of n   order apart only: location - base if begin differs from begin of th
 array of n   number of cells (or blocks) of each entry, less one
 ===========  ================================================================
 
-`begin` is the number of an entry's first cell (with coding 3, of its first block). Entries are
-sorted by begin, then by location. No two entries have the same begin and the same location.
+`begin` is the number of an entry's first cell. With coding 3, `begin` is the number of the entry's
+first block. Entries are sorted by begin, then by location. No two entries have the same begin and
+the same location.
 """
 
 from __future__ import annotations

@@ -34,7 +34,7 @@ _PACKED, _CLASSES, _BYTES = 0, 1, 2
 _SIZE: Final = struct.Struct("<BI")
 _RAW: Final = -15
 # Counted from any bit of its first byte, an 8-byte word has at least this number of bits. If a
-# number has more low bits, they are read in two parts.
+# number has more low bits, the low bits are read in two parts.
 _WINDOW: Final = 56
 # For each class, the highest bit of its numbers, and the mask of all bits below that bit.
 _FIRST: Final[Words] = np.append(np.uint64(0), np.uint64(1) << np.arange(64, dtype=np.uint64))

@@ -176,7 +176,7 @@ class _Parser:
 
     Attributes:
         texts: a dict from the key of a substring index to the path of the indexed column. The dict
-            has each such key that occurs in the result of `conjunction`.
+            has each key of a substring index that occurs in the result of `conjunction`.
     """
 
     def __init__(self, text: str) -> None:

@@ -33,7 +33,7 @@ _JOIN = re.compile(
 _LONGEST_NODE: Final = 2000
 _KEY = re.compile(r"([^#]+)#\d+L?")
 _TOP = re.compile(r"TakeOrderedAndProject\(limit=\d+, orderBy=\[([^#\]]+#\d+L?) ")
-# These nodes process each row independently. If only such nodes are between a scan and
+# These nodes process each row independently. If only nodes of `_ROW_BY_ROW` are between a scan and
 # TakeOrderedAndProject, the order applies to the scan's rows.
 _ROW_BY_ROW = (
     "WholeStageCodegen",
