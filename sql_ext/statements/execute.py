@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from sql_ext.statements import advise, commands, ddl, maintenance, show
+from sql_ext.statements import advise, check, commands, ddl, estimate, explain, maintenance, show
 from sql_ext.statements.context import Row, StatementContext
 
 
@@ -26,12 +26,12 @@ _FUNCTIONS: Mapping[type, Callable[[Any, StatementContext], list[Row]]] = {
     commands.AlterIndex: ddl.alter,
     commands.ShowIndexes: show.show,
     commands.DescribeIndex: show.describe,
-    commands.ExplainSieve: show.explain,
-    commands.EstimateIndex: show.estimate,
+    commands.ExplainSieve: explain.explain,
+    commands.EstimateIndex: estimate.estimate,
     commands.AdviseIndexes: advise.advise,
     commands.ShowVersions: show.versions,
     commands.OptimizeIndex: ddl.optimize,
     commands.VacuumIndex: maintenance.vacuum,
     commands.VacuumIndexes: maintenance.vacuum_root,
-    commands.CheckIndex: show.check,
+    commands.CheckIndex: check.check,
 }

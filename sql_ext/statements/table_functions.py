@@ -13,7 +13,7 @@ from sieve.operations.registered_index import Usable, select, usable
 from sql_ext.statements import commands
 from sql_ext.statements.context import Row, StatementContext
 from sql_ext.statements.execute import execute
-from udfs import files, segments, status
+from udfs import counters, files, segments
 from udfs.inspection import inspect_index as inspection
 
 Arguments = Mapping[str, Any]
@@ -75,7 +75,7 @@ def _files(given: Arguments, context: StatementContext) -> Sequence[Row]:
 
 
 def _status(_: Arguments, context: StatementContext) -> Sequence[Row]:
-    return list(status.status_rows(json.loads(context.driver.counters()), context.cache))
+    return list(counters.counter_rows(json.loads(context.driver.counters()), context.cache))
 
 
 def _indexes(given: Arguments) -> commands.ShowIndexes:
@@ -123,6 +123,6 @@ FUNCTIONS: Mapping[str, TableFunction] = {
     "sieve_advice": _answer_of(commands.AdviseIndexes, _advice),
     "sieve_segments": TableFunction(segments.COLUMNS, _segments),
     "sieve_files": TableFunction(files.COLUMNS, _files),
-    "sieve_status": TableFunction(status.COLUMNS, _status),
+    "sieve_status": TableFunction(counters.COLUMNS, _status),
     "sieve_inspect": TableFunction(inspection.COLUMNS, _inspection),
 }

@@ -18,7 +18,7 @@ from sieve.reader.cache import FileCache
 from sql_ext.statements.context import Row
 from sql_ext.statements.table_functions import FUNCTIONS, call
 from tests.fake_spark import PlainStatement, Session, Warehouse, without_spark
-from udfs import files, segments, status
+from udfs import counters, files, segments
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,11 +167,11 @@ def test_the_counters_of_the_driver_and_the_size_of_the_cache(warehouse: Warehou
 
     If the cache has no limit, 0 is shown as its limit.
     """
-    counters = [["scans", None, 5], ["unused", "gone", 1]]
-    driver = SimpleNamespace(counters=lambda: json.dumps(counters))
+    counted = [["scans", None, 5], ["unused", "gone", 1]]
+    driver = SimpleNamespace(counters=lambda: json.dumps(counted))
     at = statement(warehouse, driver=driver, cache=FileCache(1 << 20))
     sizes = [("cache_bytes", None, 0), ("cache_bytes_bound", None, 1 << 20)]
-    assert rows(at, "sieve_status") == [*counters, *sizes]
+    assert rows(at, "sieve_status") == [*counted, *sizes]
     unbound = replace(at, cache=FileCache(0))
     assert rows(unbound, "sieve_status")[-1] == ("cache_bytes_bound", None, 0)
-    assert (len(segments.COLUMNS), len(status.COLUMNS)) == (7, 3)
+    assert (len(segments.COLUMNS), len(counters.COLUMNS)) == (7, 3)

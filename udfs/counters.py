@@ -15,7 +15,7 @@ COLUMNS: Final = (("counter", "STRING"), ("reason", "STRING"), ("value", "BIGINT
 Counter = tuple[str, str | None, int]
 
 
-def status_rows(counters: Iterable[Counter], cache: FileCache) -> Iterator[Counter]:
+def counter_rows(counters: Iterable[Counter], cache: FileCache) -> Iterator[Counter]:
     """Yields a row for each counter. A counter that counts by reason has a row for each reason.
 
     Args:
