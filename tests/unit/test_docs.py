@@ -97,8 +97,8 @@ def test_every_answer_is_described() -> None:
 def test_counters_are_those_of_the_code() -> None:
     """The table of `sieve_status` lists exactly the counters in the code."""
     counters = _shim("Counters.scala").read_text(encoding="utf-8")
-    status = (HOME / "udfs" / "status.py").read_text(encoding="utf-8")
-    told = re.findall(r'"(\w+)" -> \w', counters) + re.findall(r'yield "(\w+)"', status)
+    of_function = (HOME / "udfs" / "counters.py").read_text(encoding="utf-8")
+    told = re.findall(r'"(\w+)" -> \w', counters) + re.findall(r'yield "(\w+)"', of_function)
     by_reason = {"index_not_used", "unsupported_function"}
     assert set(told) | by_reason == _first_column("sieve_status")
 
