@@ -2,8 +2,8 @@
 
 Later sessions start faster, because the JVM maps the archive into memory. This technique is called
 dynamic class data sharing (JEP 350). The JVM ignores an archive for another Java or another class
-path. An archive takes 200 MB, and a session that writes an archive takes 1.5 times as long as other
-sessions. So only the separate command ``sieve archive`` writes an archive.
+path. An archive takes about 210 MB, and a session that writes an archive takes 1.5 times as long as
+other sessions. So only the separate command ``sieve archive`` writes an archive.
 """
 
 from __future__ import annotations
