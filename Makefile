@@ -135,7 +135,7 @@ format: $(VENV_DONE) ## let ruff lay out the code
 	@$(BIN)/ruff format .
 	@$(BIN)/ruff check --fix --quiet .
 
-$(ARCHIVE): sql_ext/jars/sieve-spark-4.1_2.13.jar
+$(ARCHIVE): sql_ext/jars/sieve-spark-4.1_2.13.jar | sql_ext/jars/grammar.tables
 	@$(BIN)/python tests/class_archive.py $@ >build/class-archive.log 2>&1 || \
 	  { cat build/class-archive.log; exit 1; }
 
@@ -147,9 +147,9 @@ MARKS = $(ELSEWHERE) and not long
 # Tests Spark 4.1 and Spark 3.5 at the same time. The output of the tests on Spark 3.5 appears after the
 # tests on Spark 4.1 have ended. The tests on Spark 3.5 run only two files of the SQL corpus, without a
 # class archive.
-test: setup lint type ## everything that needs no further services
+test: setup lint type $(ARCHIVE) ## everything that needs no further services
 	@$(if $(ARGS),,$(MAKE) test-3.5 ON35='smoke or dynamic-strict or timestamps-strict' EVERY35=2 >build/test-3.5.log 2>&1 & beside=$$!;) \
-	$(MAKE) $(ARCHIVE) && $(PYTEST) -n 3 $(PATIENCE) -m '$(MARKS)' $(ARGS); result=$$?; \
+	$(PYTEST) -n 3 $(PATIENCE) -m '$(MARKS)' $(ARGS); result=$$?; \
 	$(if $(ARGS),,wait $$beside || result=1; cat build/test-3.5.log;) exit $$result
 
 test-long: setup ## the tests that a commit does not wait for

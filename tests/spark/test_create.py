@@ -51,7 +51,7 @@ def test_bounds_of_a_file_cover_the_keys_of_all_tasks(lab: Lab) -> None:
     """If several tasks of a build read a file, the file's bounds cover the keys of all tasks."""
     # With fewer rows, the driver would build the index itself, without tasks.
     rows, files = 3000, 3
-    with lab.database("tasks"), lab.setting("spark.sql.files.maxPartitionBytes", "20000"):
+    with lab.database("tasks"), lab.setting("spark.sql.files.maxPartitionBytes", "60000"):
         lab.sql("CREATE TABLE t (k BIGINT, r BIGINT, s STRING, m BIGINT, pad STRING) USING csv")
         for number in range(files):
             k = f"id * {files} + {number}"

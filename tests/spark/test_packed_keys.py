@@ -58,10 +58,21 @@ def counted(lab: Lab, on: str, keys: str, files: int) -> Answer:
     return answer
 
 
-@pytest.mark.parametrize("mode", ["broadcast", "fetched"])
+PAIR = "f.g = d.g AND f.h = d.h"
+OFTEN = {
+    ("broadcast", "f.k = d.k"), ("broadcast", "f.s = d.s"), ("broadcast", PAIR),
+    ("fetched", "f.i = d.i"), ("fetched", "f.b = d.b"), ("fetched", PAIR),
+}  # fmt: skip
+"""The joins of `make test`. The other joins differ from these only in the type of the key."""
+
+
 @pytest.mark.parametrize(
-    "on",
-    ["f.k = d.k", "f.i = d.i", "f.t = d.t", "f.s = d.s", "f.b = d.b", "f.g = d.g AND f.h = d.h"],
+    ("mode", "on"),
+    [
+        pytest.param(mode, on, marks=() if (mode, on) in OFTEN else pytest.mark.long)
+        for mode in ("broadcast", "fetched")
+        for on in ("f.k = d.k", "f.i = d.i", "f.t = d.t", "f.s = d.s", "f.b = d.b", PAIR)
+    ],
 )
 def test_join_with_many_keys_reads_the_files_of_the_keys(many: Lab, mode: str, on: str) -> None:
     """A join with 20,000 keys reads only the files that contain a key, for each type of key."""
