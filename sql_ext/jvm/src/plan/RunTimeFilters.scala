@@ -200,14 +200,15 @@ object RunTimeFilters {
 
   /**
    * Creates the filter `key IN packed`; None if the indexed column's values have other packed keys than the values of
-   * `key`. A hash says nothing about the order of values, so a filter with hashes also has ranges.
+   * `key`. A hash says nothing about the order of values, so a filter with hashes also has ranges. An audit evaluates the
+   * hashes first, because few rows of skipped files reach the slower comparison with all ranges.
    */
   private def amongPacked(key: Expression, packed: PackedKeys, ranges: => IndexedSeq[(Any, Any)]): Option[Valued] = {
     val (column, _) = narrowed(key, IndexedSeq.empty)
     if (MonotoneFunction.of(column).nonEmpty || !isSameKey(column.dataType, key.dataType)) None
     else {
       val own = AmongPackedKeys(column, packed.within(column.dataType))
-      val filter = if (PackedKeys.isHashed(column.dataType)) And(among(key, ranges).filter, own) else own
+      val filter = if (PackedKeys.isHashed(column.dataType)) And(own, among(key, ranges).filter) else own
       Some(Valued(filter, packed.size, isOfMany = false))
     }
   }
