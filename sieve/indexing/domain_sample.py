@@ -29,7 +29,7 @@ _BISECTIONS: Final = 64
 
 @dataclass(frozen=True, slots=True, eq=False)
 class DomainSample:
-    """Disjoint windows of the domain, and a mapping of key codes to positions in the windows.
+    """Disjoint sampled ranges of key codes ("windows"), and the position of each code in them.
 
     Attributes:
         first: int64[w], first code of each window, ascending.

@@ -65,7 +65,9 @@ def split_cuts(borders: Codes) -> Callable[[Batches], Batches]:
 def weigh_stretches(
     planner: Planner, prices: Numbers, budget_each: float
 ) -> Callable[[Batches], Batches]:
-    """Returns a step that estimates the index's size at each cost, from pieces sorted by stretch.
+    """Returns a step that estimates the index's size for each cost per byte.
+
+    The step's input are the pieces of all cuts, sorted by stretch.
 
     Args:
         prices: float64[p], the costs per byte, descending.

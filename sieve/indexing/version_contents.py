@@ -111,8 +111,8 @@ def build_contents(
     first_slot = sum(run.locations for run in reused.runs)
     try:
         environment.check_cancelled()
-        # A snapshot takes over files from a version only if the format's files are immutable. So no
-        # file can have changed, and a second listing is needless.
+        # A snapshot reuses a version's list of files only if the format never changes a written
+        # file. So no file can have changed, and a second listing is needless.
         now = snapshot.files if snapshot.taken_over else table.files()
         if files:
             _check_reader(table)

@@ -30,7 +30,7 @@ class Table:
         lab.sql(f"CREATE SIEVE INDEX ON t (i, s, d, w.n) OPTIONS (shape = '{shape}'{budget})")
 
     def write(self, files: int) -> None:
-        """Writes files whose keys ascend, are random, few or equal, or are all NULL."""
+        """Writes files with keys of a random kind: ascending, random, few, equal, or all NULL."""
         rng, parts = self.rng, []
         for _ in range(files):
             self.number += 1

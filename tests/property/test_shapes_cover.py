@@ -1,4 +1,4 @@
-"""For generated columns, and for any price and shape, look-ups lose no location of a key."""
+"""Look-ups lose no location of a key, whatever the keys, the shape and the cost per byte are."""
 
 from __future__ import annotations
 

@@ -41,7 +41,7 @@ class Replay:
     """The result of reading event logs.
 
     Attributes:
-        workload: the scans of the logs.
+        workload: the table scans that the logs record.
         logs: number of applications whose logs were read.
         executions: number of query executions, including the executions that were still running
             when the log ended.

@@ -27,7 +27,7 @@ OWN, OTHER = "a" * 32, "b" * 32
 
 
 def record(driver: str, size: int = 7, note: str = "id") -> ScanRecord:
-    """A driver's record with one sum of scans."""
+    """A record that a driver writes, with the totals of one kind of scan."""
     asked = {"table": ["shop", "t"], "used": [], "filter": {"op": "=", "col": [note]}}
     row = {"asked": json.dumps(asked), "scans": 1, "bytes": size, "files": 1, "bytes_skipped": 0}
     return parse_record(json.dumps({"driver": driver, "since": NOW - 5, "scans": [row]}))

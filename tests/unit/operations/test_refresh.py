@@ -97,7 +97,8 @@ def others(
 def rebuilt(number: int, made: Manifest) -> Manifest:
     """A rebuilt version.
 
-    A rebuilt version shares no run with earlier versions, but has the same instant.
+    A rebuilt version shares no run with the version before it, but describes the table at the same
+    instant.
     """
     return replace(made, runs=(replace(made.runs[0], id=f"{number:032x}"),), instant=made.instant)
 

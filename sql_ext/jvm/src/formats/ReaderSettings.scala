@@ -30,7 +30,8 @@ object ReaderSettings {
   /**
    * Settings that cannot make a query lose rows, even if they differ between the build and the query. Most harmless
    * settings decide how much is read at once, which folders are listed, how servers describe columns, or how files are
-   * written. Some harmless settings only make the query's reader return fewer rows of a file than the build's reader.
+   * written. The only effect of the other harmless settings is that a query's reader returns fewer rows of a file
+   * than the build's reader.
    */
   private val harmless = Set("files.maxPartitionBytes", "files.openCostInBytes", "files.minPartitionNum",
     "files.maxPartitionNum", "files.maxRecordsPerFile", "files.ignoreCorruptFiles", "files.ignoreMissingFiles",

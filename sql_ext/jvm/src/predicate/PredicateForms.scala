@@ -130,7 +130,8 @@ private class PredicateForms(isColumn: Expression => Boolean, isNegatable: Expre
 
 /**
  * Rewrites a comparison of `CAST(c AS STRING)` with constants as a comparison of `c`. The type of `c` must have exactly
- * one text for each value. A constant that is not the text of a value, such as '042', equals no row.
+ * one text for each value. No value equals a constant that Spark would write in another way: '042' instead of
+ * '42'.
  */
 private object ExactTexts {
   def of(e: Expression): Option[Expression] = e match {
