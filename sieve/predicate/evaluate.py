@@ -170,7 +170,7 @@ class _Evaluation:
         if isinstance(plan, _Any):
             return self._any(plan, given)
         narrowed = {**given, **{c: _narrow(c, r, given) for c, r in plan.bounds.items()}}
-        parts: list[_Bound | _Any | _One] = [_Bound(c, r) for c, r in plan.bounds.items()]
+        parts: list[_Bound | _Any | _One] = [_Bound(c, narrowed[c]) for c in plan.bounds]
         parts += plan.others
         found = [self._prove(part, narrowed) for part in parts]
         proofs = [proof for proof in found if proof is not None]

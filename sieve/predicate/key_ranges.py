@@ -46,6 +46,8 @@ class KeyRanges:
 
 def intersect(one: KeyRanges, other: KeyRanges) -> KeyRanges:
     """Returns the values that are in both key ranges."""
+    if one is other:
+        return one
     if one.hashes is None or other.hashes is None:
         hashes = other.hashes if one.hashes is None else one.hashes
     else:

@@ -83,6 +83,23 @@ def test_join_with_many_keys_reads_the_files_of_the_keys(many: Lab, mode: str, o
         counted(many, on, "two", keys + 2)
 
 
+def test_keys_that_are_too_large_for_the_driver_do_not_fail_the_query(many: Lab) -> None:
+    """If the keys exceed `spark.driver.maxResultSize`, Spark aborts the job that reads the keys."""
+    failed = "SELECT value FROM sieve_status() WHERE reason = 'keys-failed'"
+    query = "SELECT count(*), sum(f.id) FROM f JOIN two d ON f.k = d.k WHERE d.part + 1 > 0"
+    conf = many.spark.sparkContext._jsc.sc().conf()
+    with many.setting("spark.sieve.enabled", "false"):
+        expected = many.run(query).rows
+    ((before,),) = many.sql(failed)
+    with many.settings(FETCHED):
+        conf.set("spark.driver.maxResultSize", "100k")
+        try:
+            assert many.run(query).rows == expected
+        finally:
+            conf.remove("spark.driver.maxResultSize")
+    assert many.sql(failed) == [(before + 1,)]
+
+
 def test_audit_evaluates_packed_keys(many: Lab) -> None:
     """The audit evaluates the keys on the rows of skipped files, and finds no match."""
     count = "SELECT value FROM sieve_status() WHERE counter = 'files_audited'"

@@ -160,8 +160,8 @@ object FetchedKeys extends OnceLogging {
   }
 
   /**
-   * Waits for keys. If a task failed, returns false, and the scan must read all files. The query must not fail at this
-   * point: if the other side of the join is empty, the join never reads the failing side.
+   * Waits for keys. If a task failed, or if Spark aborted the job, returns false, and the scan must read all files. The
+   * query must not fail at this point: if the other side of the join is empty, the join never reads the failing side.
    */
   def come(keys: ExecSubqueryExpression): Boolean =
     try { keys.updateResult(); true }
@@ -185,11 +185,13 @@ object FetchedKeys extends OnceLogging {
   private def subqueries(of: Expression): Seq[ExecSubqueryExpression] = of.collect { case s: ExecSubqueryExpression => s }
 
   /**
-   * True if the root cause of a job's failure is an error in a task. A cancelled job fails with an error of Spark's
-   * scheduler instead.
+   * True if the root cause of a job's failure is an error in a task, or if Spark aborted the job, for example because
+   * the result is larger than `spark.driver.maxResultSize`. A cancelled job fails with another error of Spark's
+   * scheduler.
    */
   private def isOfTask(root: Throwable): Boolean = root match {
-    case _: SparkException | _: InterruptedException | _: CancellationException | _: TimeoutException => false
+    case aborted: SparkException => Option(aborted.getMessage).exists(_.startsWith("Job aborted due to stage failure"))
+    case _: InterruptedException | _: CancellationException | _: TimeoutException => false
     case _ => true
   }
 
