@@ -99,49 +99,67 @@ object DistinctKeys {
 
 /**
  * Collects values as ranges and as packed keys. Merges ranges if there are too many ranges, and drops the packed keys
- * if there are too many keys.
+ * if there are too many keys. Values that are numbers become ranges only when the packed keys are dropped, or at the
+ * end, because sorting many longs at once takes a tenth of the time of sorting ranges again and again.
  */
 final class KeyBuffer(
     of: DataType, before: IndexedSeq[(Any, Any)] = IndexedSeq.empty, keys: Option[Array[Long]] = Some(Array.empty)) {
   private val order = TypeUtils.getInterpretedOrdering(of)
+  private val (isPacked, isNumber) = (PackedKeys.support(of), PackedKeys.isNumber(of))
   private val fresh = new java.util.HashSet[Any]
   private var bytes = 0L
   private var sorted = before
-  private var all = keys.filter(_ => PackedKeys.support(of)).map { some =>
-    val set = new OpenHashSet[Long](math.max(64, some.length))
-    some.foreach(set.add(_))
-    set
-  }
+  /** Whether `all` contains every added key. If not, the missing keys are in `sorted`. */
+  private var isComplete = isPacked && keys.nonEmpty
+  private var all = new OpenHashSet[Long](math.max(64, keys.fold(0)(_.length)))
+  keys.filter(_ => isPacked).foreach(_.foreach(all.add(_)))
 
   /** Adds a copy of a value. The buffer cannot keep the value itself, because Spark reuses the value's memory. */
-  def add(value: Any): Unit = if (!fresh.contains(value)) {
-    pack(PackedKeys.of(value, of))
-    val own = InternalRow.copyValue(value)
-    fresh.add(own)
-    bytes += RunTimeFilters.bytes(own)
-    if (fresh.size > RunTimeFilters.mostKeys || bytes > RunTimeFilters.mostBytes) settle(Nil)
-  }
+  def add(value: Any): Unit =
+    if (isNumber) pack(PackedKeys.of(value, of))
+    else if (!fresh.contains(value)) {
+      if (isComplete) pack(PackedKeys.of(value, of))
+      val own = InternalRow.copyValue(value)
+      fresh.add(own)
+      bytes += RunTimeFilters.bytes(own)
+      if (fresh.size > RunTimeFilters.mostKeys || bytes > RunTimeFilters.mostBytes) settle(Nil)
+    }
 
   def add(other: KeyBuffer): Unit = {
-    settle(other.ranges)
-    other.packed.fold { all = None } { keys => keys.foreach(key => pack(key)) }
+    val others = other.packed
+    if (others.isEmpty || !isNumber) settle(other.ranges)
+    if (others.isEmpty) drop()
+    if (isComplete || isNumber) others.foreach(_.foreach(pack))
   }
 
-  private def pack(key: => Long): Unit = if (all.nonEmpty) {
-    all.get.add(key)
-    if (all.get.size > RunTimeFilters.mostPacked) all = None
+  private def pack(key: Long): Unit = {
+    all.add(key)
+    if (all.size > RunTimeFilters.mostPacked) drop()
+  }
+
+  /** Drops the packed keys. Numbers become ranges first. */
+  private def drop(): Unit = {
+    settle(numbers)
+    isComplete = false
+    all = new OpenHashSet[Long](64)
   }
 
   /** All values in ascending order; None if there are too many values, or if the values' type has no packed keys. */
-  def packed: Option[Array[Long]] = all.map { set =>
-    val keys = set.iterator.toArray
+  def packed: Option[Array[Long]] = if (isComplete) Some(ascending) else None
+
+  private def ascending: Array[Long] = {
+    val keys = all.iterator.toArray
     java.util.Arrays.sort(keys)
     keys
   }
 
+  private def numbers: IndexedSeq[(Any, Any)] =
+    if (isNumber && all.size > 0) ValueRanges.ofNumbers(ascending, of) else IndexedSeq.empty
+
   /** Ranges that contain all added values, in ascending order and without overlaps. */
   def ranges: IndexedSeq[(Any, Any)] = {
-    if (!fresh.isEmpty) settle(Nil)
+    val own = numbers
+    if (!fresh.isEmpty || own.nonEmpty) settle(own)
     sorted
   }
 

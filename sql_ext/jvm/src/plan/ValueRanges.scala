@@ -20,6 +20,25 @@ object ValueRanges {
     }
   }
 
+  /**
+   * Returns ranges that contain all these numbers, at most as many ranges as a task may return.
+   *
+   * @param sorted the packed keys of values of type `t`, in ascending order
+   */
+  def ofNumbers(sorted: Array[Long], t: DataType): IndexedSeq[(Any, Any)] = {
+    def value(key: Long): Any = t match {
+      case ByteType => key.toByte
+      case ShortType => key.toShort
+      case IntegerType | DateType => key.toInt
+      case _ => key
+    }
+    val most = RunTimeFilters.mostKeys
+    val cuts =
+      if (sorted.length <= most) 1 until sorted.length
+      else widest(Array.tabulate(sorted.length - 1)(i => sorted(i + 1).toDouble - sorted(i).toDouble), most - 1).map(_ + 1)
+    (0 +: cuts).zip(cuts :+ sorted.length).map { case (from, to) => (value(sorted(from)), value(sorted(to - 1))) }
+  }
+
   private def longs(values: Array[Any]): Array[Long] = {
     val own = values.map(_.asInstanceOf[Number].longValue)
     java.util.Arrays.sort(own)

@@ -40,7 +40,8 @@ object PackedKeys {
   /** True if the packed key of a value is the value's hash. */
   def isHashed(of: DataType): Boolean = of == StringType || of == BinaryType
 
-  private def isNumber(of: DataType): Boolean = of match {
+  /** True if the packed key of a value is the value itself, as a long. */
+  def isNumber(of: DataType): Boolean = of match {
     case _: IntegralType | DateType | TimestampType | TimestampNTZType => true
     case _ => false
   }
