@@ -1,4 +1,4 @@
-"""The statement ESTIMATE SIEVE INDEX: foretells the size and the use of an index."""
+"""The statement ESTIMATE SIEVE INDEX: predicts an index's size and what queries would read."""
 
 from __future__ import annotations
 

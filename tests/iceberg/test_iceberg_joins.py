@@ -43,6 +43,24 @@ def test_keys_of_a_broadcast_pick_files(lab: Lab, adaptive: str) -> None:
                   exactly=25)  # fmt: skip
 
 
+@pytest.mark.parametrize(("hint", "files"), [("BROADCAST", 4 + 1), ("MERGE", 4 + 2)])
+def test_keys_of_a_tuple_pick_files(lab: Lab, hint: str, files: int) -> None:
+    """A join on both columns of an indexed tuple reads only files with one of the pairs.
+
+    Each column alone has its values in all files. A job that fetches keys reads `d` a second time.
+    """
+    pair = "pmod(xxhash64(id), 40) AS a, pmod(xxhash64(id, 1), 40) AS b, id"
+    for name, rows in (("pairs", "range(0, 2000, 1, 20)"), ("few", "range(0, 3, 1, 1)")):
+        lab.sql(f"CREATE TABLE {name} USING iceberg AS SELECT {pair} FROM {rows}")
+    lab.sql("CREATE SIEVE INDEX ON pairs ((a, b))")
+    with lab.setting("spark.sieve.join.pruning", "always"):
+        lab.check(
+            f"SELECT /*+ {hint}(d) */ t.id FROM pairs t JOIN few d ON t.a = d.a AND t.b = d.b "
+            "WHERE d.id < 2",
+            exactly=files,
+        )
+
+
 KEYS = {
     "lower(t.v)": ("lower(v)", "STRING", "lower(concat('V', {}))"),
     "t.id * 2": ("id * 2", "BIGINT", "{} * 2"),

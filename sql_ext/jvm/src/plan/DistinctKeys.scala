@@ -139,7 +139,7 @@ final class KeyBuffer(
 
   /** Drops the packed keys. Numbers become ranges first. */
   private def drop(): Unit = {
-    settle(numbers)
+    settleNumbers()
     isComplete = false
     all = new OpenHashSet[Long](64)
   }
@@ -153,13 +153,12 @@ final class KeyBuffer(
     keys
   }
 
-  private def numbers: IndexedSeq[(Any, Any)] =
-    if (isNumber && all.size > 0) ValueRanges.ofNumbers(ascending, of) else IndexedSeq.empty
+  private def settleNumbers(): Unit = if (isNumber && all.size > 0) settle(ValueRanges.ofNumbers(ascending, of))
 
   /** Ranges that contain all added values, in ascending order and without overlaps. */
   def ranges: IndexedSeq[(Any, Any)] = {
-    val own = numbers
-    if (!fresh.isEmpty || own.nonEmpty) settle(own)
+    settleNumbers()
+    if (!fresh.isEmpty) settle(Nil)
     sorted
   }
 

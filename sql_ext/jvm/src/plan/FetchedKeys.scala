@@ -168,7 +168,7 @@ object FetchedKeys extends OnceLogging {
     catch { case NonFatal(e) =>
       val causes = ExceptionUtils.getThrowableList(e).asScala
       causes.collectFirst { case own: SieveException => own }.foreach(throw _)
-      if (isOfTask(causes.last)) {
+      if (isFailureOfJob(causes.last)) {
         warnOnce(s"a join prunes no files, because its keys cannot be read: ${causes.last}")
         false
       } else throw causes.find(!isWrapper(_)).getOrElse(e)
@@ -185,11 +185,10 @@ object FetchedKeys extends OnceLogging {
   private def subqueries(of: Expression): Seq[ExecSubqueryExpression] = of.collect { case s: ExecSubqueryExpression => s }
 
   /**
-   * True if the root cause of a job's failure is an error in a task, or if Spark aborted the job, for example because
-   * the result is larger than `spark.driver.maxResultSize`. A cancelled job fails with another error of Spark's
-   * scheduler.
+   * True if the root cause of an exception is an error in a task, or if Spark aborted the job, for example because the
+   * result is larger than `spark.driver.maxResultSize`. A cancelled job ends with another error of Spark's scheduler.
    */
-  private def isOfTask(root: Throwable): Boolean = root match {
+  private def isFailureOfJob(root: Throwable): Boolean = root match {
     case aborted: SparkException => Option(aborted.getMessage).exists(_.startsWith("Job aborted due to stage failure"))
     case _: InterruptedException | _: CancellationException | _: TimeoutException => false
     case _ => true
