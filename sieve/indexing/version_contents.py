@@ -121,7 +121,8 @@ def build_contents(
         locations = concat(_with_appended(reused, read), _racy(young))
         why = "have a damaged record, such as a value too few or of another type"
         if column.computed:
-            why = f"have a row for which {column} fails" + (f", or {why}" if is_text else "")
+            fails = f"have no rows, or a row for which {column} fails"
+            why = f"{fails}, or {why}" if is_text else fails
         if (is_text or column.computed) and (damaged := _damaged(locations, snapshot.files)):
             environment.advice.add(
                 f"{damaged} of {len(snapshot.files)} files {why}: queries read these files "

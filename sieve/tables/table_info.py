@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from sieve.errors import InvalidInputError, UnsupportedError
+from sieve.index_key import expression_key
 from sieve.tables.column import Column
 from sieve.tables.formats import refuse_names, refuse_option
 from sieve.tables.names import spelled
@@ -45,11 +46,14 @@ class TableInfo(RegisteredInfo):
         return next((column for column in self.columns if column.key == key), None)
 
     def name_of(self, key: tuple[str, ...]) -> tuple[str, ...]:
-        """The path of the column that an index identifies by ``key``.
+        """The key of an index with the names of the table's columns, instead of those in the files.
 
         Returns ``key`` if the table has no such column.
         """
-        return column.path if (column := self.column_of(key)) else key
+        column = self.column_of(key)
+        if column is None:
+            return key
+        return expression_key(column.path[0], column.kind) if column.computed else column.path
 
     def key_of(self, name: Sequence[str]) -> tuple[str, ...]:
         """The key of the column with this name, ignoring case.

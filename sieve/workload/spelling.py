@@ -9,8 +9,10 @@ from sieve.index_key import SUBSTRING, expression_of, kind_of
 from sieve.workload.column_use import Column
 from sieve.workload.record import Table, parts
 
-# ON is the only word that cannot be a name in Sieve's grammar.
-_PLAIN = re.compile(r"(?!on\b)[A-Za-z_]\w*", re.IGNORECASE | re.ASCII)
+_NAME = r"(?:`(?:[^`]|``)*`|\w+)"
+_PATH = rf"{_NAME}(?:\.{_NAME})*"
+# ON is no name in Sieve's grammar. In an expression, Spark reads the other words as constants.
+_PLAIN = re.compile(r"(?!(?:on|null|true|false)\b)[A-Za-z_]\w*", re.IGNORECASE | re.ASCII)
 
 
 def spelled(parts: Sequence[str]) -> str:
@@ -20,14 +22,31 @@ def spelled(parts: Sequence[str]) -> str:
     )
 
 
+def tuple_of(sql: str) -> tuple[str, ...] | None:
+    """The spelled columns of a tuple, given the tuple's SQL; None for any other expression."""
+    inner = re.fullmatch(rf"\(({_PATH}(?:, {_PATH})+)\)", sql)
+    return inner and tuple(_respelled(path) for path in re.findall(_PATH, inner[1]))
+
+
+def _respelled(path: str) -> str:
+    names = re.findall(_NAME, path)
+    return spelled([n[1:-1].replace("``", "`") if n.startswith("`") else n for n in names])
+
+
 def listed(column: Column) -> str:
     """Spells a column or an expression for the column list of a CREATE statement."""
-    return expression_of(column) or spelled(column)
+    sql = expression_of(column)
+    if sql is None:
+        return spelled(column)
+    if names := tuple_of(sql):
+        return f"({', '.join(names)})"
+    return _respelled(sql) if re.fullmatch(_PATH, sql) else sql
 
 
-def create_statement(table: Table, column: Column) -> str:
-    """The statement that creates an index on a column."""
-    return f"CREATE SIEVE INDEX {_on(table, column)}"
+def create_statement(table: Table, column: Column, index: str | None = None) -> str:
+    """The statement that creates an index on a column, by default with the default name."""
+    named = "" if index is None else f"{spelled((index,))} "
+    return f"CREATE SIEVE INDEX {named}{_on(table, column)}"
 
 
 def estimate_statement(table: Table, column: Column) -> str:

@@ -11,7 +11,6 @@ if the scans compare further columns.
 
 from __future__ import annotations
 
-import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
@@ -20,7 +19,7 @@ from typing import Final, TypeAlias
 from sieve.index_key import expression_key, expression_of, kind_of
 from sieve.workload.column_use import Column, Kind
 from sieve.workload.record import ScanGroup, Table
-from sieve.workload.spelling import spelled
+from sieve.workload.spelling import spelled, tuple_of
 
 MOST_COLUMNS: Final = 4
 """The maximum number of columns in a tuple. `predicate/Tuple.scala` has the same number."""
@@ -29,16 +28,14 @@ Names: TypeAlias = frozenset[str]
 """The columns of a tuple as texts. Tuples that differ only in the order of their columns have the
 same names."""
 
-_COLUMN = re.compile(r"(?:`(?:[^`]|``)*`|[^`,()\s])+")
-
 
 def names_of(key: Column) -> Names | None:
     """The columns of a tuple, given the key of the tuple's index; None for any other key."""
     sql = expression_of(key)
     if sql is None or kind_of(key) is not None:
         return None
-    names = _COLUMN.findall(sql)
-    return frozenset(names) if len(names) > 1 and sql == f"({', '.join(names)})" else None
+    names = tuple_of(sql)
+    return None if names is None else frozenset(names)
 
 
 def with_tuples(

@@ -94,3 +94,25 @@ def test_advice_names_the_catalog(lab: Lab) -> None:
         lab.check("SELECT * FROM store.deals.t WHERE id = 42", exactly=1)
         assert advice(lab, "IN store.deals")["id"]["action"] == "keep"
         lab.sql("DROP SIEVE INDEX id_sieve ON t")
+
+
+def test_indexed_expressions_are_not_suggested_again(lab: Lab) -> None:
+    """ADVISE keeps an index on an expression or on elements, and does not suggest it again."""
+    lab.sql(
+        "CREATE TABLE posts USING iceberg AS SELECT id, concat('Us', id) AS name, "
+        "array(concat('t', id)) AS tags FROM range(0, 1000, 1, 10)"
+    )
+    wanted = {"lower(name)": "lower(name) = 'us717'", "tags": "array_contains(tags, 't717')"}
+    for predicate in wanted.values():
+        lab.sql(f"SELECT id FROM posts WHERE {predicate}")
+    rows = advice(lab, "ON posts")
+    assert {row["action"] for row in rows.values()} == {"create"}
+    assert set(rows) == set(wanted)
+    for column, predicate in wanted.items():
+        lab.sql(rows[column]["statement"])
+        lab.check(f"SELECT id FROM posts WHERE {predicate}", exactly=1)
+    lab.spark.sparkContext._jsc.sc().listenerBus().waitUntilEmpty()
+    found = lab.spark.sql("ADVISE SIEVE INDEXES ON posts").collect()
+    assert sorted((row.column, row.action) for row in found) == sorted(
+        (column, "keep") for column in wanted
+    )

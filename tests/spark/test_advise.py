@@ -176,6 +176,34 @@ def test_advice_names_tuples(lab: Lab) -> None:
     lab.sql("DROP TABLE pairs")
 
 
+@pytest.mark.usefixtures("tables")
+def test_each_suggestion_is_accepted_and_not_repeated(lab: Lab) -> None:
+    """CREATE accepts suggestions with odd names or equal default names, and ADVISE keeps them."""
+    lab.sql(
+        "CREATE TABLE odd USING parquet AS SELECT named_struct('f', concat('Us', id), 'on', md5("
+        "string(id))) AS s, array(concat('t', id)) AS `on`, id AS a, 3 * id AS b FROM "
+        "range(0, 1000, 1, 10)"
+    )
+    wanted = {
+        "lower(s.f)": "lower(s.f) = 'us717'",
+        "on": "array_contains(`on`, 't717')",
+        "(a + b)": "a + b = 2868",
+        "(a * b)": "a * b = 1542267",
+    }
+    for predicate in wanted.values():
+        lab.sql(f"SELECT * FROM odd WHERE {predicate}")
+    rows = {row["column"]: row for row in advice(lab, "ON odd")}
+    assert set(rows) == set(wanted)
+    for row in rows.values():
+        assert lab.sql(row["estimate"])
+        create_without_advice(lab, row)
+    for predicate in wanted.values():
+        lab.check(f"SELECT * FROM odd WHERE {predicate}", exactly=1)
+    left = sorted((row["column"], row["action"]) for row in advice(lab, "ON odd"))
+    assert left == sorted((column, "keep") for column in wanted)
+    lab.sql("DROP TABLE odd")
+
+
 def test_advice_names_elements_of_arrays(lab: Lab) -> None:
     """ADVISE proposes indexes on elements of arrays, fields of structs in arrays, and map keys."""
     lab.sql(

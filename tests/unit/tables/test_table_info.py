@@ -40,6 +40,9 @@ def test_columns_are_found_by_name_in_any_case(tmp_path: Path) -> None:
     assert table.key_of(["Gone"]) == ("Gone",)
     assert table.name_of(("id",)) == ("id",)
     assert table.name_of(("gone",)) == ("gone",)
+    stored, shown = ("", "lower(`field 6`)"), ("", "lower(c)")
+    renamed = replace(table, columns=(Column((shown[1],), "string", stored),))
+    assert renamed.name_of(stored) == shown
     assert table.label == "shop.t"
 
 

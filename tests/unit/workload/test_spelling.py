@@ -2,7 +2,14 @@ from __future__ import annotations
 
 import pytest
 
-from sieve.workload.spelling import create_statement, drop_statement, estimate_statement, spelled
+from sieve.index_key import expression_key
+from sieve.workload.spelling import (
+    create_statement,
+    drop_statement,
+    estimate_statement,
+    listed,
+    spelled,
+)
 from sql_ext.statements.parser import parse_statement
 
 
@@ -14,6 +21,7 @@ from sql_ext.statements.parser import parse_statement
         (("on",), "`on`"),
         (("ON",), "`ON`"),
         (("only",), "only"),
+        (("null",), "`null`"),
         (("1a",), "`1a`"),
         (("a b",), "`a b`"),
         (("a.b", "c`d"), "`a.b`.`c``d`"),
@@ -24,6 +32,33 @@ from sql_ext.statements.parser import parse_statement
 def test_names_are_quoted_only_if_necessary(parts: tuple[str, ...], text: str) -> None:
     """Names are quoted unless they are plain words and not keywords."""
     assert spelled(parts) == text
+
+
+@pytest.mark.parametrize(
+    ("sql", "text"),
+    [
+        ("on", "`on`"),
+        ("`it ems`.on", "`it ems`.`on`"),
+        ("s.`c``d`", "s.`c``d`"),
+        ("(on, b)", "(`on`, b)"),
+        ("(`a, b`, null, s.x)", "(`a, b`, `null`, s.x)"),
+        ("lower(on)", "lower(on)"),
+        ("v:a.b", "v:a.b"),
+        ("m['k']", "m['k']"),
+        ("tags[0]", "tags[0]"),
+        ("(a + b)", "(a + b)"),
+    ],
+)
+def test_names_in_keys_are_quoted_like_columns(sql: str, text: str) -> None:
+    """Names in the keys of arrays, texts and tuples are quoted; other expressions are unchanged."""
+    assert listed(expression_key(sql)) == text
+    assert listed(expression_key(sql, "elements")) == text
+
+
+def test_statement_can_name_the_index() -> None:
+    """Without a name, the statement leaves the choice of the name to Sieve."""
+    assert create_statement(("db", "t"), ("a",)) == "CREATE SIEVE INDEX ON db.t (a)"
+    assert create_statement(("db", "t"), ("a",), "a 2") == "CREATE SIEVE INDEX `a 2` ON db.t (a)"
 
 
 def test_statements_parse_back_to_the_names() -> None:

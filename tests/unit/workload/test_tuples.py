@@ -83,6 +83,8 @@ def test_tuple_of_a_record_is_the_same_in_any_order() -> None:
         (("", "(a)"), None),
         (("", "lower(a)"), None),
         (("", "(a, b)", "elements"), None),
+        (("", "(on, b)"), {"`on`", "b"}),
+        (("", "(`on`, b)"), {"`on`", "b"}),
         (("a",), None),
     ],
 )

@@ -84,5 +84,19 @@ private object ProposedExpressions {
   private def column(e: Expression, path: Expression => Option[Seq[String]]): String =
     path(e).orElse(ColumnPath.inArray(e, path)).fold(sql(e))(_.map(quoteIfNeeded).mkString("."))
 
-  private def sql(e: Expression): String = e.transform { case a: AttributeReference => a.withQualifier(Nil) }.sql
+  /**
+   * The SQL of an expression. Catalyst quotes each name of a struct's field, but the key of an index contains quotes only
+   * around names that need quotes. So attributes with the same names replace the fields.
+   */
+  private def sql(e: Expression): String = e.transformDown {
+    case a: AttributeReference if a.qualifier.isEmpty => a
+    case named @ (_: AttributeReference | _: GetStructField | _: GetArrayStructFields) if names(named).nonEmpty =>
+      val path = names(named).get
+      AttributeReference(path.last, named.dataType)(qualifier = path.init)
+  }.sql
+
+  private def names(e: Expression): Option[Seq[String]] = {
+    def plain(e: Expression) = ColumnPath.of(e, a => Some(a.name))
+    plain(e).orElse(ColumnPath.inArray(e, plain))
+  }
 }
