@@ -31,20 +31,26 @@ def column_test(table: CatalogTable, column: Column, environment: Environment) -
         The same errors as `estimate_index`.
     """
     (estimate,) = estimate_index(table, column, [IndexOptions()], None, environment)
-    return _test(estimate.expected, estimate.files, estimate.bytes_total, _ERROR)
+    nulls = estimate.with_null
+    return _test(estimate.expected, estimate.files, nulls, estimate.bytes_total, _ERROR)
 
 
 def tested_by_build(manifest: Manifest) -> ColumnTest:
-    """The expected number of files that queries read with a version of an index."""
+    """The expected number of files that queries read with a version of an index.
+
+    The version stores only the number of NULLs. The function assumes that each is in another file.
+    """
     stats = manifest.stats
     expected = expected_of_version(manifest)
     kind = kind_of(manifest.column)
-    return _test(expected, stats.ranges_total, stats.bytes_total, kind=kind)
+    nulls = min(stats.nulls, stats.ranges_total)
+    return _test(expected, stats.ranges_total, nulls, stats.bytes_total, kind=kind)
 
 
 def _test(
     expected: Sequence[Expected],
     files: int,
+    nulls: float,
     size: int,
     error: float = 0.0,
     kind: str | None = None,
@@ -57,4 +63,5 @@ def _test(
         files,
         reads.get("present", float(files)),
         reads.get("range", float(files)),
+        float(nulls),
     )

@@ -98,6 +98,7 @@ class Estimate:
         expected: how much each kind of query is expected to read with the index. For a substring
             index, ``present`` is a query for a text of `TEXT_BYTES` bytes.
         asked: how much the statement's query is expected to read; None if there is no query.
+        with_null: number of locations that contain a NULL of the column.
     """
 
     options: IndexOptions
@@ -110,6 +111,7 @@ class Estimate:
     bytes_total: int
     expected: tuple[Expected, ...]
     asked: Reads | None
+    with_null: float = 0.0
 
 
 def estimate_index(
@@ -310,6 +312,7 @@ class _Estimating:
             table_bytes,
             of_queries(expected, self.column.kind, files, table_bytes),
             query,
+            chosen.of_all(int(np.count_nonzero((seen.nulls > 0) | (seen.rows < 0)))),
         )
 
     def _seconds(self, steps: _Steps, cuts: int, wanted: IndexOptions) -> float:

@@ -55,12 +55,14 @@ class ColumnTest:
         benefit: how much the index helps.
         value: mean number of files that a query for one value reads with the index.
         span: mean number of files that a query for a short range reads with the index.
+        nulls: number of files that contain a NULL.
     """
 
     benefit: Benefit
     files: int
     value: float
     span: float
+    nulls: float
 
 
 TableColumn: TypeAlias = tuple[Table, Column]
@@ -163,12 +165,14 @@ def _left(column: Column, group: ScanGroup, test: ColumnTest | None) -> float:
     if column not in group.left:
         return group.bytes
     least, kind = group.left[column], group.kinds[column]
-    if test is None or kind in (Kind.TOP, Kind.NULL):
+    if test is None or kind is Kind.TOP:
         return least
     if kind in (Kind.EQUALS, Kind.IN, Kind.CONTAINS):
         # After partition pruning, a scan may list only a few of the files that contain the value.
         share = min(1.0, group.files / max(1, group.scans * test.files))
         return min(float(group.bytes), least * max(1.0, test.value * share))
+    if kind is Kind.NULL:
+        return min(1.0, test.nulls / max(1, test.files)) * group.bytes
     files = test.value if kind is Kind.JOIN else test.span
     return min(float(group.bytes), max(least, group.bytes * files / max(1, test.files)))
 

@@ -18,8 +18,8 @@ from typing import Final
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 
-from sieve.errors import SieveError
-from sieve.index_key import expression_of, shown
+from sieve.errors import SieveError, UnsupportedError
+from sieve.index_key import expression_of, kind_of, shown
 from sieve.metadata.index_options import IndexOptions
 from sieve.metadata.registration import NAME_LIMIT
 from sieve.metadata.scan_history import saved_records
@@ -142,6 +142,8 @@ def _test(one: Suggestion, context: StatementContext) -> ColumnTest:
     """
     table = context.table(commands.TableName(parts(one.table)))
     column = table.column(one.column)
+    if column.kind != kind_of(one.column):
+        raise UnsupportedError("SIEVE_UNSUPPORTED_TYPE", f"{shown(one.column)} is an array")
     check_wanted(table, Wanted(default_name(column), column), IndexOptions())
     context.plan_column(parts(one.table), column)
     context.check_executors(table, [column.type])

@@ -337,6 +337,24 @@ def test_index_that_saves_bytes_is_not_proposed_again(lab: Lab) -> None:
     lab.sql("DROP SIEVE INDEX ON orders (id)")
 
 
+@pytest.mark.usefixtures("tables")
+def test_advice_tests_is_null(lab: Lab) -> None:
+    """IS NULL deserves an index if few files have NULLs; an array's elements cannot serve it."""
+    lab.sql(
+        "CREATE TABLE holes USING parquet AS SELECT id, if(id % 3 = 0, NULL, id) AS often, "
+        "if(id = 717, NULL, id) AS once, if(id = 717, NULL, array(id)) AS tags "
+        "FROM range(0, 1000, 1, 10)"
+    )
+    for column in ("often", "once", "tags"):
+        lab.sql(f"SELECT * FROM holes WHERE {column} IS NULL")
+    lab.sql("SELECT * FROM holes ORDER BY tags LIMIT 3")
+    (row,) = advice(lab, "ON holes")
+    assert (row["column"], row["files_after"]) == ("once", 1.0)
+    create_without_advice(lab, row)
+    lab.check("SELECT * FROM holes WHERE once IS NULL", exactly=1)
+    lab.sql("DROP TABLE holes")
+
+
 @pytest.mark.long
 @pytest.mark.usefixtures("tables")
 def test_advice_drops_an_index_that_skips_nothing(lab: Lab) -> None:

@@ -101,6 +101,14 @@ class ScanSchema:
         """Returns whether a column's type is string or unknown."""
         return re.search(f"[<,]{re.escape(name)}:(?!string)", self._text) is None
 
+    def is_nested(self, name: str) -> bool:
+        """Returns whether a column is a struct, an array or a map.
+
+        Such a column can have no index on the whole value.
+        """
+        types = re.findall(rf"[<,]{re.escape(name)}:(\w+)", self._text)
+        return bool(types) and {"struct", "array", "map"}.issuperset(types)
+
 
 def column_uses(pushed: str, data_filters: str, schema: ScanSchema) -> Uses:
     """Returns the uses of columns in the filters of a scan.
@@ -115,7 +123,12 @@ def column_uses(pushed: str, data_filters: str, schema: ScanSchema) -> Uses:
     """
     parser = _Parser(pushed)
     uses = all_of([parser.conjunction(), *_functions(data_filters, schema)])
-    own = {key: use for key, use in uses.items() if schema.has(parser.texts.get(key, key))}
+    columns = {key: parser.texts.get(key, key) for key in uses}
+    own = {
+        key: uses[key]
+        for key, column in columns.items()
+        if schema.has(column) and not schema.is_nested(column[-1])
+    }
     others = [
         *_expressions(data_filters, schema),
         *_elements(data_filters, schema),

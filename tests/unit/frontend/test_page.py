@@ -202,8 +202,8 @@ def test_the_best_advice_is_shown(warehouse: Warehouse) -> None:
     assert not [row for row in page.rows if row[0] == "shop.u"]
     assert "ask for 6 columns without an index that no test has judged" in page.text
     for k in range(6):
-        pages.tests[("shop", "u"), (f"c{k}",)] = ColumnTest(Benefit.HELPS, 10, 2.0, 2.0)
-    pages.tests[("shop", "u"), ("<b>",)] = ColumnTest(Benefit.CANNOT, 10, 9.0, 9.0)
+        pages.tests[("shop", "u"), (f"c{k}",)] = ColumnTest(Benefit.HELPS, 10, 2.0, 2.0, 3.0)
+    pages.tests[("shop", "u"), ("<b>",)] = ColumnTest(Benefit.CANNOT, 10, 9.0, 9.0, 3.0)
     page = Text(pages.html())
     rows = [row for row in page.rows if row[0] == "shop.u"]
     assert [row[1] for row in rows] == ["c5", "c4", "c3", "c2", "c1"]

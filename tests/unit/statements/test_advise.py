@@ -34,7 +34,7 @@ def tests(monkeypatch: pytest.MonkeyPatch) -> dict[str, ColumnTest]:
     By default, each value is in one of ten files.
     """
     of_tables: dict[str, ColumnTest] = {}
-    usual = ColumnTest(Benefit.HELPS, 10, 1.0, 1.0)
+    usual = ColumnTest(Benefit.HELPS, 10, 1.0, 1.0, 3.0)
 
     def found(table: Any, *_: Any) -> ColumnTest:
         return of_tables.get(table.info.identity.table, usual)
@@ -148,7 +148,7 @@ def test_column_that_an_index_cannot_help_is_not_suggested(
     """ADVISE does not suggest a column if a test on its data shows that no index helps."""
     scanned(session, "t", size=3000)
     scanned(session, "u")
-    tests["t"] = ColumnTest(Benefit.CANNOT, 10, 9.0, 9.0)
+    tests["t"] = ColumnTest(Benefit.CANNOT, 10, 9.0, 9.0, 3.0)
     assert [row["table"] for row in advice(session)] == ["u"]
 
 
@@ -161,7 +161,7 @@ def test_rank_follows_the_results_of_the_tests(
     """
     scanned(session, "t", size=1200)
     scanned(session, "u", size=1000)
-    tests["t"] = ColumnTest(Benefit.HELPS, 10, 3.0, 3.0)
+    tests["t"] = ColumnTest(Benefit.HELPS, 10, 3.0, 3.0, 3.0)
     rows = [(row["table"], row["files_after"], row["bytes_saved"]) for row in advice(session)]
     assert rows == [("u", 1.0, 900), ("t", 3.0, 840)]
 
@@ -181,7 +181,7 @@ def test_only_the_columns_that_could_save_most_are_tested(
     def refused(table: Any, *_: Any) -> ColumnTest:
         if table.info.identity.table == "t":
             raise UnavailableError("SIEVE_UNAVAILABLE", "a file cannot be read")
-        return ColumnTest(Benefit.HELPS, 10, 1.0, 1.0)
+        return ColumnTest(Benefit.HELPS, 10, 1.0, 1.0, 3.0)
 
     monkeypatch.setattr(advise, "column_test", refused)
     assert [row["table"] for row in advice(session)] == ["u"]

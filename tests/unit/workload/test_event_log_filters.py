@@ -196,6 +196,14 @@ def test_only_names_in_the_schema_are_columns() -> None:
     assert uses("[]", "[(name#1 = x), (year(secret#2) = 5)]") == {}
 
 
+def test_whole_arrays_and_structs_are_not_used() -> None:
+    """No index can serve IS NULL of an array, a map or a struct."""
+    schema = "struct<id:bigint,tags:array<string>,attrs:map<string,int>,s:struct<a:bigint>>"
+    filters = "[IsNull(tags), IsNull(attrs), IsNull(s), IsNull(s.a), IsNull(id)]"
+    null = ColumnUse(Kind.NULL)
+    assert uses(filters, schema=schema) == {("s", "a"): null, ("id",): null}
+
+
 def test_column_beyond_a_truncated_schema_needs_a_filter() -> None:
     """If the schema is truncated, a name is a column if it is in the data filters."""
     cut = "struct<a:int,b:int,... 12 more fields>"

@@ -116,14 +116,14 @@ def test_result_of_a_test_replaces_the_estimate() -> None:
     work.add(ORDERS, {ID: EQUALS}, 1000, 10)
     work.add(ORDERS, {DAY: RANGE}, 1000, 10)
     tests = {
-        (ORDERS, ID): ColumnTest(Benefit.HELPS, 20, 3.0, 20.0),
-        (ORDERS, DAY): ColumnTest(Benefit.LITTLE, 20, 20.0, 15.0),
+        (ORDERS, ID): ColumnTest(Benefit.HELPS, 20, 3.0, 20.0, 3.0),
+        (ORDERS, DAY): ColumnTest(Benefit.LITTLE, 20, 20.0, 15.0, 3.0),
     }
     found = [(one.column, one.files_after, one.bytes_saved) for one in suggest(work, tests=tests)]
     assert found == [(ID, 1.5, 850), (DAY, 7.5, 250)]
     assert suggest(work, tests={}) == []
     for benefit in (Benefit.CANNOT, Benefit.SCATTERED):
-        helpless = {(ORDERS, ID): ColumnTest(benefit, 20, 3.0, 3.0)}
+        helpless = {(ORDERS, ID): ColumnTest(benefit, 20, 3.0, 3.0, 3.0)}
         assert suggest(work, tests=helpless) == []
 
 
@@ -131,7 +131,7 @@ def test_untested_columns_are_suggested_by_their_bounds() -> None:
     """A column in `untested` needs no test; any other column without a test is not suggested."""
     work = Workload()
     work.add(ORDERS, {ID: EQUALS, DAY: EQUALS}, 1000, 10)
-    tests = {(ORDERS, DAY): ColumnTest(Benefit.CANNOT, 10, 10.0, 10.0)}
+    tests = {(ORDERS, DAY): ColumnTest(Benefit.CANNOT, 10, 10.0, 10.0, 3.0)}
     found = suggest(work, tests=tests, untested=frozenset({(ORDERS, ID)}))
     assert [one.column for one in found] == [ID]
     assert suggest(work, tests=tests) == []
@@ -148,8 +148,8 @@ def test_scans_before_an_index_count_as_they_would_read_today(
     work = Workload()
     work.add(ORDERS, {ID: EQUALS, DAY: EQUALS}, 1000, 10, used=used)
     tests = {
-        (ORDERS, ID): ColumnTest(Benefit.HELPS, 10, 7.5, 10.0),
-        (ORDERS, DAY): ColumnTest(Benefit.HELPS, 10, 5.0, 10.0),
+        (ORDERS, ID): ColumnTest(Benefit.HELPS, 10, 7.5, 10.0, 3.0),
+        (ORDERS, DAY): ColumnTest(Benefit.HELPS, 10, 5.0, 10.0, 3.0),
     }
     found = suggest(work, {(ORDERS, ID): "id_sieve"}, tests)
     assert [one.bytes_saved for one in found] == saved
@@ -161,24 +161,24 @@ def test_tuple_must_save_more_than_its_columns(of_id: float, expected: tuple[str
     work = Workload()
     work.add(ORDERS, {ID: EQUALS, DAY: EQUALS}, 1000, 10)
     tests = {
-        (ORDERS, ID): ColumnTest(Benefit.HELPS, 10, of_id, 10.0),
-        (ORDERS, DAY): ColumnTest(Benefit.HELPS, 10, 5.0, 10.0),
-        (ORDERS, ("", "(day, id)")): ColumnTest(Benefit.HELPS, 10, 1.0, 10.0),
+        (ORDERS, ID): ColumnTest(Benefit.HELPS, 10, of_id, 10.0, 3.0),
+        (ORDERS, DAY): ColumnTest(Benefit.HELPS, 10, 5.0, 10.0, 3.0),
+        (ORDERS, ("", "(day, id)")): ColumnTest(Benefit.HELPS, 10, 1.0, 10.0, 3.0),
     }
     assert [one.column for one in suggest(with_tuples(work), tests=tests)] == [expected]
 
 
 @pytest.mark.parametrize(
     ("kind", "after"),
-    [(Kind.JOIN, 7.0), (Kind.PREFIX, 8.0), (Kind.BETWEEN, 8.0), (Kind.NULL, 1.0), (Kind.TOP, 5.0)],
+    [(Kind.JOIN, 7.0), (Kind.PREFIX, 8.0), (Kind.BETWEEN, 8.0), (Kind.NULL, 3.0), (Kind.TOP, 5.0)],
 )
 def test_result_of_a_test_applies_to_each_kind_of_use(kind: Kind, after: float) -> None:
-    """A test of sample files decides the estimate for values, join keys, prefixes and ranges."""
+    """A test decides the estimate for values, NULLs, join keys, prefixes and ranges."""
     work = Workload()
     files = 20 if kind is Kind.TOP else 10
     work.add(ORDERS, {ID: ColumnUse(kind)}, 1000, files)
     share = 10 / files
-    tests = {(ORDERS, ID): ColumnTest(Benefit.LITTLE, 10, 7.0, 8.0)}
+    tests = {(ORDERS, ID): ColumnTest(Benefit.LITTLE, 10, 7.0, 8.0, 3.0)}
     (one,) = suggest(work, tests=tests)
     assert one.files_after * share == pytest.approx(after)
 
