@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import random
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -99,6 +101,44 @@ def test_both_dictionaries_find_the_same_files(lab: Lab, n: int, *, cut: bool) -
             assert (file.number(), file.ranges()) == (place, len(cuts[place]) + 1)
             other = sieve.base.Hash(key.high(), key.low() ^ 1)
             assert not dictionary.find(other, state).isDefined()
+
+
+def test_numbers_follow_the_listing_and_the_dictionary(lab: Lab, tmp_path: Path) -> None:
+    """The driver looks up files again if the listing or the dictionary is another one.
+
+    The listings and the dictionaries have the same files in another order, or lack a file.
+    """
+    jvm = lab.spark._jvm
+    sieve, none = jvm.org.apache.spark.sql.sieve, getattr(jvm, "scala.collection.immutable.Nil$")
+    nothing = getattr(none, "MODULE$")
+    lab.spark.range(0, 4, 1, 4).write.parquet(str(tmp_path / "t"))
+    frame = lab.spark.read.parquet(str(tmp_path / "t"))
+    location = frame._jdf.queryExecution().analyzed().relation().location()
+    whole = location.listFiles(nothing, nothing).apply(0)
+
+    def states(files: Any) -> list[tuple[str, int, int]]:
+        each = [files.apply(k) for k in range(files.size())]
+        return [(one.getPath().toString(), one.getLen(), one.getModificationTime()) for one in each]
+
+    order = states(whole.files())
+    dictionaries = []
+    for known in (order, order[::-1], order[:3], [*order[:3], (*order[3][:2], 7)]):
+        node = sieve.base.Json.read(json.dumps(packed(known, [[] for _ in known])))
+        dictionaries.append((known, sieve.ask.FileDictionary.read(node)))
+    listings = [whole.files(), whole.files().reverse(), whole.files().drop(1)]
+    pairs = [*itertools.product(listings, dictionaries)]
+    pairs += [(files, one) for one in dictionaries for files in listings]
+    for files, (known, dictionary) in pairs:
+        listed = nothing.appended(whole.copy(whole.values(), files))
+        found = sieve.ask.ListedNumbers.of(location, listed, dictionary)
+        each = found.iterator().toList()
+        values = [each.apply(k).value() for k in range(each.size())]
+        why = "changed-file" if len(known) == 4 else "new-file"
+        assert [
+            known.index(file) == value.number() if file in known else value.toString() == why
+            for file, value in zip(states(files), values, strict=True)
+        ] == [True] * len(values)
+        assert found.areKnown() == set(known).issuperset(states(files))
 
 
 def test_paths_are_hashed_under_a_secret(lab: Lab) -> None:

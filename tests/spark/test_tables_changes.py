@@ -20,6 +20,8 @@ def test_appended_files_are_read_until_refresh(lab: Lab) -> None:
         lab.check("SELECT * FROM t WHERE id = 5", exactly=3)
         (scan,) = lab.explain("SELECT * FROM t WHERE id = 5")
         assert (scan["files_total"], scan["files_read"], scan["reasons"]) == (10, 3, "new-file: 2")
+        (scan,) = lab.explain("SELECT * FROM t WHERE id >= 0")
+        assert (scan["files_total"], scan["files_read"], scan["reasons"]) == (10, 10, "new-file: 2")
         assert lab.facts()["files new"] == "2"
         assert lab.sql("REFRESH SIEVE INDEX ON t")[0][:3] == ("id_sieve", 2, 10)
         lab.check("SELECT * FROM t WHERE id = 85", exactly=1)

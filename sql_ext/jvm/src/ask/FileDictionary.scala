@@ -42,8 +42,15 @@ final class FileDictionary private (
   def find(path: Hash, state: State): Option[IndexedFile] = {
     val hash = FileDictionary.hash(path, state)
     val at = byFile.find(hash.high, k => high(k) == hash.high && low(k) == hash.low)
-    if (at < 0) None else Some(IndexedFile(numbers(at), if (ranges.length == 1) ranges(0) else ranges(numbers(at))))
+    if (at < 0) None else Some(IndexedFile(numbers(at), rangesOf(numbers(at))))
   }
+
+  /** The number of ranges of the file with this number. */
+  def rangesOf(number: Int): Int = if (ranges.length == 1) ranges(0) else ranges(number)
+
+  /** The reason why no index covers a file that `find` does not find. */
+  def whyUnknown(path: Hash, state: Option[State]): Reason.Value =
+    if (!knows(path)) Reason.NewFile else state.flatMap(whyUnread(path, _)).getOrElse(Reason.ChangedFile)
 
   /**
    * The reason why the build of the index left out this file. None if the build indexed the file, or if the file is new

@@ -139,7 +139,8 @@ object Pruner extends OnceLogging {
       def unused = Pruned.whole(listed, reasons.map { case (reason, _) => reason -> Pruned.files(listed) })
       val opening = if (inRanges) Some(index.executing.sessionState.conf.filesOpenCostInBytes) else None
       known.fold(unused) { files =>
-        val pruned = drop(listed, locations, new Answer(files, reply), opening)
+        val numbers = if (locations.areFiles) Some(ListedNumbers.of(index.relation.location, listed, files)) else None
+        val pruned = drop(listed, locations, numbers, new Answer(files, reply), opening)
         if (dependsOnSplits(index, pruned)) Pruned.nothing(listed, Reason.WholeFile)
         else pruned.copy(
           used = reply.get("used").elements.asScala.map(_.asText).toList,
@@ -218,14 +219,17 @@ object Pruner extends OnceLogging {
           if (written.exists(skipWritten.get)) Right(Verdict.whole(length, skips = true))
           else if (shown.nonEmpty || written.nonEmpty)
             Right(shown.getOrElse(Verdict.whole(length, skips = false)))
-          else if (!known.knows(path)) Left(Reason.NewFile)
-          else Left(now.shown.flatMap(known.whyUnread(path, _)).getOrElse(Reason.ChangedFile))
+          else Left(known.whyUnknown(path, now.shown))
       }
 
-    private def verdict(file: IndexedFile, length: Long): Verdict =
+    /** The ranges of a file that a scan reads and skips. */
+    def verdict(file: IndexedFile, length: Long): Verdict =
       parts.of(file.number, length).fold(Verdict.whole(length, skip.get(file.number), file.ranges)) {
         case (remaining, skipped) => Verdict(remaining, skipped, file.ranges)
       }
+
+    /** True if the scan reads every file as a whole. */
+    def skipsNothing: Boolean = (parts eq FileParts.none) && skip.isEmpty
 
     private def bits(name: String): BitSet = Option(reply.get(name)).fold(new BitSet)(node =>
       BitSet.valueOf(Unpack.bytes(node)))
@@ -258,17 +262,24 @@ object Pruner extends OnceLogging {
   /**
    * Removes from a listing the files and ranges that the scan can skip according to the answer.
    *
+   * @param numbers the files' numbers; None if a file's status does not determine its location
    * @param opening the cost of opening a file, as the number of bytes that a scan could read in the same time; None if
    *                the scan can read only whole files
    */
   private def drop(
-      listed: Seq[PartitionDirectory], locations: Locations, answer: Answer,
+      listed: Seq[PartitionDirectory], locations: Locations, numbers: Option[ListedNumbers], answer: Answer,
       opening: Option[Long]): Pruned = {
+    def rangesOf(values: InternalRow, file: FileStatusWithMetadata) =
+      answer.of(locations.of(values, file), file.getLen).map(_.ranges)
+    for (all <- numbers if answer.skipsNothing && all.areKnown)
+      return Pruned(listed.filter(_.files.nonEmpty), RangeCounts(all.ranges, all.ranges), Nil, Map.empty, rangesOf = rangesOf)
+    val found = numbers.map(_.iterator)
     val reasons = mutable.Map.empty[Reason, Long].withDefaultValue(0L)
     var (total, read, bytesSkipped) = (0L, 0L, 0L)
     /** Returns the part of a file that the scan reads, and the part that the scan skips. */
     def parts(values: InternalRow, file: FileStatusWithMetadata) = {
-      val verdict = answer.of(locations.of(values, file), file.getLen).fold(
+      val verdict = found.fold(answer.of(locations.of(values, file), file.getLen))(
+        _.next().map(answer.verdict(_, file.getLen))).fold(
         reason => { reasons(reason) += 1; Verdict.whole(file.getLen, skips = false) }, identity)
       val isWhole = verdict.isMixed && opening.forall(verdict.isCostly(file.getLen, _))
       if (isWhole) reasons(Reason.WholeFile) += 1
@@ -287,7 +298,6 @@ object Pruner extends OnceLogging {
     }.unzip
     Pruned(
       remaining.filter(_.files.nonEmpty), RangeCounts(total, read), Nil, reasons.toMap,
-      skipped.filter(_.files.nonEmpty), bytesSkipped,
-      (values, file) => answer.of(locations.of(values, file), file.getLen).map(_.ranges))
+      skipped.filter(_.files.nonEmpty), bytesSkipped, rangesOf)
   }
 }
