@@ -70,10 +70,8 @@ class SieveStrategy(session: SparkSession) extends SparkStrategy {
       _ <- Registry.find(executing, files.catalogTable.get)
     } Counters.refused(Reason.NoPredicate)
 
-  private def isOfIndexed(plan: LogicalPlan): Boolean = Settings.enabled(session) && plan.collectLeaves().exists {
-    case scan: LogicalRelation => entry(scan).nonEmpty
-    case _ => false
-  }
+  private def isOfIndexed(plan: LogicalPlan): Boolean =
+    Settings.enabled(session) && plan.collectLeaves().exists(indexedColumns(_).nonEmpty)
 
   /** Plans a query that needs only the first rows of a scan; Nil for a query that needs all rows. */
   private def bounded(plan: LogicalPlan): Seq[SparkPlan] =
