@@ -7,6 +7,7 @@ import socket
 import subprocess
 import sys
 import threading
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -76,6 +77,19 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     """Adds the options ``--regenerate`` and ``--every`` of golden tests."""
     parser.addoption("--regenerate", action="store_true", help="write the golden .out files anew")
     parser.addoption("--every", type=int, metavar="N", help="run each N-th golden query alone")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Adds the mark `long` to the cases of a test that its mark `sampled` leaves out."""
+    cases: Counter[tuple[Path, str]] = Counter()
+    for item in items:
+        sampled = item.get_closest_marker("sampled")
+        if sampled is not None and item.get_closest_marker("long") is None:
+            test = item.path, getattr(item, "originalname", item.name)
+            if cases[test] % sampled.args[0]:
+                item.add_marker("long")
+            cases[test] += 1
 
 
 _BEFORE_THE_END = 5

@@ -46,6 +46,7 @@ def on_terminal(folder: Path, *args: str) -> str:
     return printed.decode().replace("\r\n", "\n")
 
 
+@pytest.mark.long
 def test_a_terminal_gets_aligned_rows_and_steps(tmp_path: Path) -> None:
     """On a terminal, `sieve sql` wraps a wide last column, and prints a wide result as a list.
 

@@ -135,6 +135,7 @@ DAMAGE = [
 ]
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(("kind", "how"), DAMAGE)
 def test_damaged_index_is_reported_and_repaired(
     small: Lab, kind: str, how: Callable[[Path], None]
@@ -299,6 +300,7 @@ OFTEN = {"no JSON", "huge", "climbing root", "unknown root", "wrong uuid"}
 """The part of `HOSTILE` that `make test` runs."""
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     "name", [pytest.param(name, marks=() if name in OFTEN else LONG) for name in HOSTILE]
 )

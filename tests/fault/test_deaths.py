@@ -46,6 +46,7 @@ def recovered(warehouse: Warehouse, statement: str, undisturbed: tuple[object, o
     assert all(left[kind] <= most[kind] for kind in left), left
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     "plain", ["files", pytest.param("ranges", marks=pytest.mark.long)], indirect=True
 )

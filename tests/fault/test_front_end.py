@@ -104,6 +104,7 @@ def test_create_fails_if_the_front_end_is_killed(
     lab.check("SELECT * FROM fault.t WHERE s = 'k77'", at_most=2)
 
 
+@pytest.mark.long
 def test_drop_reports_unknown_outcome_if_front_end_is_killed(
     lab: Lab, jvm: int, table: str, root: Path, other_thread: Callable[..., Future[Any]]
 ) -> None:
@@ -217,6 +218,7 @@ def test_scans_stop_waiting_after_three_timeouts(lab: Lab, jvm: int) -> None:
     lab.check(POINT, exactly=1)
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("table")
 def test_hanging_store_affects_only_its_own_tables(lab: Lab) -> None:
     """If a store hangs, scans of the store's tables read all files.

@@ -75,6 +75,7 @@ def test_metastore_gone_after_a_version_is_published(
     assert user.files(POINT) == 4
 
 
+@pytest.mark.long
 def test_metastore_gone_during_drop(user: Driver, server: CutMetastore, index: Path) -> None:
     """If the metastore vanishes during DROP, the error tells the user to run DROP again.
 
@@ -120,6 +121,7 @@ def test_metastore_gone_during_registration(
     assert len(folders(server)) == (0 if shown else 1)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("times", "moment"),
     [

@@ -170,6 +170,7 @@ def cut_at(place: str) -> Callable[[str], None]:
     return seam
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     "step", ["files", pytest.param("ranges", marks=pytest.mark.long)], indirect=True
 )

@@ -21,7 +21,7 @@ For these files, a test compares EXPLAIN SIEVE with the run for every eighth que
 files, the test compares every 48th query.
 """
 
-FORETOLD = {"dynamic", "joinkinds", "partitions", "subqueries"}
+FORETOLD = {"joinkinds", "subqueries"}
 """The files for which `make test` compares EXPLAIN SIEVE with the actual run."""
 
 Connect = Callable[[], Engine]

@@ -259,6 +259,7 @@ Maps depend on hashes of values, so the test builds maps for every type.
 """
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("kind", "shape"),
     [
@@ -303,6 +304,7 @@ DISTRIBUTIONS = {
 }
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("name", DISTRIBUTIONS)
 def test_every_key_of_a_distribution_is_found(name, shape):
@@ -320,6 +322,7 @@ def test_every_key_of_a_distribution_is_found(name, shape):
         check_extents(kind, files, built)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", DISTRIBUTIONS)
 def test_budget_auto_loses_no_key_at_any_price(name):
     """With the budget `auto`, a build loses no key at any price.
@@ -354,6 +357,7 @@ def test_full_budget_returns_only_files_with_the_key(shape):
         assert found == truth if truth else found >= truth
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", DISTRIBUTIONS)
 def test_an_entry_in_several_segments_counts_its_keys_once(name):
     """If an entry is split between two segments, the run still counts each key of the entry once.

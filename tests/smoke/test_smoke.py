@@ -147,6 +147,7 @@ def test_an_index_is_shown_until_it_is_dropped(lab: Lab, table: str) -> None:
     lab.check(f"SELECT * FROM {table} WHERE s = 'k555'", exactly=10)
 
 
+@pytest.mark.long
 def test_scan_of_small_ranges_can_run_in_one_task(lab: Lab) -> None:
     """If Spark 4.3 runs a scan of small ranges in one task without a shuffle, the rows stay right.
 

@@ -204,6 +204,7 @@ def test_each_suggestion_is_accepted_and_not_repeated(lab: Lab) -> None:
     lab.sql("DROP TABLE odd")
 
 
+@pytest.mark.long
 def test_advice_names_elements_of_arrays(lab: Lab) -> None:
     """ADVISE proposes indexes on elements of arrays, fields of structs in arrays, and map keys."""
     lab.sql(
@@ -230,6 +231,7 @@ def test_advice_names_elements_of_arrays(lab: Lab) -> None:
     lab.sql("DROP TABLE posts")
 
 
+@pytest.mark.long
 def test_advice_names_substrings(lab: Lab) -> None:
     """ADVISE proposes indexes on substrings for long patterns, and no constant is recorded."""
     lab.sql(

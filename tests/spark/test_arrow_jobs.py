@@ -19,6 +19,7 @@ from sieve.tables.table import CatalogTable
 SCHEMA = pa.schema([("rereading", pa.int32()), ("frozen", pa.int32()), ("module", pa.string())])
 
 
+@pytest.mark.long
 def test_worker_reads_archives_once(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
     """Tasks import modules from Spark's zip archives; later tasks do not read an archive again."""
     monkeypatch.setattr(lab.spark.sparkContext, "pythonExec", sys.executable)

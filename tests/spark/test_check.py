@@ -103,6 +103,7 @@ def test_every_key_of_every_shape_is_found(t: Lab) -> None:
             t.sql(f"DROP SIEVE INDEX ON t ({column})")
 
 
+@pytest.mark.long
 def test_a_share_of_the_files_is_drawn(t: Lab) -> None:
     """CHECK rounds the number of sampled files up, so even a tiny sample has one file."""
     t.sql("CREATE SIEVE INDEX ON t (id)")
@@ -132,6 +133,7 @@ def test_text_files_are_checked(lab: Lab) -> None:
         assert check(lab) == sound_counts("word", "f")
 
 
+@pytest.mark.long
 def test_files_that_queries_always_read_are_not_checked(lab: Lab) -> None:
     """After a refresh, the index has two runs; CHECK ignores new, changed and deleted files."""
     with lab.database("checked_files"):
@@ -235,6 +237,7 @@ def test_swapped_files_are_found(t: Lab) -> None:
     assert check(t) == sound_counts("id", "word")
 
 
+@pytest.mark.long
 def test_counts_that_are_too_low_are_found(t: Lab) -> None:
     """CHECK finds wrong counts of rows, NULLs and NaNs, because queries rely on these counts."""
     t.sql("CREATE SIEVE INDEX ON t (f)")
@@ -328,6 +331,7 @@ def test_keys_that_a_run_lacks_are_found(t: Lab) -> None:
             assert not t.run("SELECT word FROM t WHERE id = 142").rows
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("change", "message"),
     [
@@ -344,6 +348,7 @@ def test_bounds_of_keys_are_checked(t: Lab, change: Callable[..., Any], message:
     assert message in error_of_check(t)
 
 
+@pytest.mark.long
 def test_an_index_without_bounds_is_usable(lab: Lab) -> None:
     """Queries and CHECK accept an index of an earlier release, which stored no bounds.
 

@@ -210,6 +210,7 @@ def test_types_in_files_keep_the_index_in_use(lab: Lab, tmp_path: Path, vectoriz
                     assert found.rows == {"('text 5', 5)": 1}
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.skipif("__import__('pyspark').__version__ < '4'", reason="VARIANT came with Spark 4")
 @pytest.mark.parametrize(
     "how",
@@ -273,6 +274,7 @@ def test_sessions_of_other_time_zones_share_an_index_of_times(lab: Lab, kind: st
                     assert found.rows == {f"({shown_hour},)": 1}
 
 
+@pytest.mark.long
 def test_show_and_describe_report_only_the_affected_index(lab: Lab) -> None:
     """If a setting affects one of two indexed columns, SHOW and DESCRIBE report only one index."""
     with lab.database("told"):

@@ -55,6 +55,7 @@ def scramble(path: Path) -> None:
     path.write_bytes(data[:4] + bytes(len(data) // 2) + data[4 + len(data) // 2 :])
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("damage", "kind"),
     [
@@ -143,6 +144,7 @@ def test_missing_file_fails_the_build(lab: Lab) -> None:
             assert len(lab.sql("SELECT * FROM t")) == 40
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     "kind", ["parquet", pytest.param("orc", marks=LONG), "csv", pytest.param("json", marks=LONG)]
 )
@@ -168,6 +170,7 @@ def test_a_file_without_rows_is_always_read(lab: Lab, kind: str) -> None:
         lab.check(QUERY, exactly=1 + len(rowless))
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("shape", ["auto", "sieve"])
 @pytest.mark.parametrize("seen", ["fewer", "more"])
 def test_file_with_differing_row_counts_is_unproven(
@@ -211,6 +214,7 @@ MALFORMED = {
 }
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("mode", "kind"),
     [

@@ -34,6 +34,7 @@ def test_statement_after_long_blanks_or_comments_parses(lab: Lab) -> None:
     assert lab.sql("-- generated\n" * 20_000 + "SHOW SIEVE INDEXES IN default") == []
 
 
+@pytest.mark.long
 def test_long_and_deep_filters(lab: Lab) -> None:
     """An index serves a filter of hundreds of conditions, but not a filter of a hundred levels."""
     with lab.database("deep"):

@@ -131,6 +131,7 @@ def damaged_to_a_build(lab: Lab, path: Path, kind: str, options: Mapping[str, st
     return any('"' in text and "\n" in text for text in texts)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(("kind", "options", "settings"), CASES)
 @pytest.mark.usefixtures("database")
 def test_every_projection_gives_the_same_rows(

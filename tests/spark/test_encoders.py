@@ -36,6 +36,7 @@ def pages(lab: Lab) -> Iterator[Lab]:
         yield lab
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(
     ("where", "files"),
     [

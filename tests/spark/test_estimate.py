@@ -171,6 +171,7 @@ def test_predicate_reads_the_estimated_number_of_files(
     assert ("no part" in (before.advice or "")) == (predicate == "f > 1 ; ;")
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(
     ("key", "options", "predicate"),
     [
@@ -250,6 +251,7 @@ def jobs(lab: Lab) -> int:
     return int(lab.spark.sparkContext._jsc.sc().statusStore().jobsList(None).size())
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("column", ["name", pytest.param("mode", marks=LONG)])
 def test_map_is_not_advised_for_values_in_every_file(tables: Lab, column: str) -> None:
     """If each file has every value, ESTIMATE and CREATE say that an index cannot help.

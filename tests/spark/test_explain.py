@@ -88,6 +88,7 @@ def test_a_join_by_a_collated_key_has_no_broadcast(star: Lab, adaptive: str) -> 
             assert star.check(query, at_most=3).rows.total() == 1
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("adaptive", ["true", "false"])
 @pytest.mark.parametrize(
     "query",

@@ -96,6 +96,7 @@ def test_columns_beside_a_char_can_be_indexed(lab: Lab) -> None:
                 lab.check("SELECT id FROM t WHERE lower(s.g) = 'g15'", exactly=1)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("switch", ["true", "false"])
 def test_a_filter_of_thousands_of_parts_stops_no_driver(lab: Lab, switch: str) -> None:
     """A filter of 6,000 ORs works, also in the record of scans, and the driver stays alive."""

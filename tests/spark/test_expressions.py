@@ -104,6 +104,7 @@ LONG = {
 """Queries that differ from another query in one word; only `make test-long` runs these."""
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     "name",
     [pytest.param(name, marks=pytest.mark.long if name in LONG else ()) for name in QUERIES],
@@ -304,6 +305,7 @@ def test_a_refresh_does_not_use_a_function_of_the_session(users: Lab) -> None:
     users.sql("USE expressions")
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("expression", "reason"),
     [
@@ -339,6 +341,7 @@ def test_unsupported_expression_is_refused(users: Lab, expression: str, reason: 
     assert users.sql("SHOW SIEVE INDEXES ON t") == before
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     "kind",
     [

@@ -104,10 +104,7 @@ def test_both_dictionaries_find_the_same_files(lab: Lab, n: int, *, cut: bool) -
 
 
 def test_numbers_follow_the_listing_and_the_dictionary(lab: Lab, tmp_path: Path) -> None:
-    """The driver looks up files again if the listing or the dictionary is another one.
-
-    The listings and the dictionaries have the same files in another order, or lack a file.
-    """
+    """A dictionary looks up files again if the listing contains other files or another order."""
     jvm = lab.spark._jvm
     sieve, none = jvm.org.apache.spark.sql.sieve, getattr(jvm, "scala.collection.immutable.Nil$")
     nothing = getattr(none, "MODULE$")
@@ -125,12 +122,11 @@ def test_numbers_follow_the_listing_and_the_dictionary(lab: Lab, tmp_path: Path)
     for known in (order, order[::-1], order[:3], [*order[:3], (*order[3][:2], 7)]):
         node = sieve.base.Json.read(json.dumps(packed(known, [[] for _ in known])))
         dictionaries.append((known, sieve.ask.FileDictionary.read(node)))
-    listings = [whole.files(), whole.files().reverse(), whole.files().drop(1)]
-    pairs = [*itertools.product(listings, dictionaries)]
-    pairs += [(files, one) for one in dictionaries for files in listings]
-    for files, (known, dictionary) in pairs:
+    given = whole.files()
+    listings = [given, given.dropRight(1), given, given.reverse(), given.drop(1)]
+    for (known, dictionary), files in itertools.product(dictionaries, listings):
         listed = nothing.appended(whole.copy(whole.values(), files))
-        found = sieve.ask.ListedNumbers.of(location, listed, dictionary)
+        found = dictionary.numbersOf(listed, sieve.formats.Locations())
         each = found.iterator().toList()
         values = [each.apply(k).value() for k in range(each.size())]
         why = "changed-file" if len(known) == 4 else "new-file"

@@ -100,6 +100,7 @@ def test_an_index_follows_a_renamed_table(lab: Lab) -> None:
         assert at.exists()
 
 
+@pytest.mark.long
 def test_indexes_follow_tables_that_swap_names(lab: Lab) -> None:
     """If two tables swap names, even during a REFRESH, each index follows its own table."""
     with lab.database("swapping"):
@@ -112,6 +113,7 @@ def test_indexes_follow_tables_that_swap_names(lab: Lab) -> None:
             assert folder(lab, table) == at
 
 
+@pytest.mark.long
 def test_moved_files_are_new_until_refresh(lab: Lab, tmp_path: Path) -> None:
     """If a table gets a new location, the index counts the table's files as new until REFRESH."""
     with lab.database("moving"):
@@ -223,6 +225,7 @@ def test_rows_written_before_a_rename_are_indexed(lab: Lab) -> None:
             assert lab.explain(f"SELECT * FROM name_{k + 1} WHERE id = 5")[0]["reasons"] is None
 
 
+@pytest.mark.long
 def test_partitions_and_loaded_files_are_refreshed(lab: Lab, tmp_path: Path) -> None:
     """ADD and DROP PARTITION, partitions in other locations, and LOAD DATA cause refreshes."""
     for first in (40, 50):
@@ -260,6 +263,7 @@ def test_overwritten_table_gets_its_index_back(lab: Lab) -> None:
         assert "budget = 2%" in dict(lab.sql("DESCRIBE SIEVE INDEX id_sieve ON t"))["options"]
 
 
+@pytest.mark.long
 def test_table_of_another_catalog_is_ignored(lab: Lab) -> None:
     """Sieve ignores another catalog's table with the database and name of an indexed table."""
     catalog, kind = "spark.sql.catalog.other", "org.apache.spark.sql.execution.datasources.v2.jdbc"
@@ -283,6 +287,7 @@ def test_table_of_another_catalog_is_ignored(lab: Lab) -> None:
         assert lab.facts()["files new"] == "1"
 
 
+@pytest.mark.long
 def test_state_has_the_error_of_a_failed_refresh(lab: Lab) -> None:
     """If a refresh fails, the index's state shows the error until a later refresh succeeds."""
     with lab.database("failing"), lab.setting("spark.sieve.refresh.auto", "true"):

@@ -33,6 +33,7 @@ def _point(lab: Lab, files: int) -> None:
     lab.check("SELECT * FROM t WHERE id = 25", exactly=files)
 
 
+@pytest.mark.long
 def test_procedures_act_like_their_statements(lab: Lab, table: str) -> None:
     """Procedures for CREATE, REFRESH, SHOW, DESCRIBE, EXPLAIN and DROP work like the statements.
 

@@ -30,6 +30,7 @@ def test_setting_off_reads_all_files(star: Lab) -> None:
     check(star, f"{JOIN} WHERE attr = 77", FILES, dpp)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("adaptive", ["true", pytest.param("false", marks=LONG)])
 @pytest.mark.parametrize(
     ("condition", "files"),
@@ -293,6 +294,7 @@ def test_index_does_not_cause_a_broadcast(star: Lab, conf: Mapping[str, str]) ->
     check(star, f"{few} AND g.k = 7", 2 + 1, LIMITED | conf)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("adaptive", ["true", pytest.param("false", marks=LONG)])
 def test_few_bytes_of_many_rows_are_not_broadcast(star: Lab, adaptive: str) -> None:
     """A file of 60 KB with 40 MB of rows is not broadcast if the limit on a broadcast is 4 MB."""

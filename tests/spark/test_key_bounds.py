@@ -71,6 +71,7 @@ def check(lab: Lab, query: str, needed: int) -> None:
         lab.check(query, at_most=int(1.2 * needed + 1), known=_KNOWN)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("column", TYPES)
 def test_first_rows_of_scattered_values(scattered_table: Lab, column: str) -> None:
     """ORDER BY with LIMIT on scattered values reads few files, both ascending and descending."""

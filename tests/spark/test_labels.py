@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 from spark_session import Lab
 
 ROWS = "SELECT /*+ REPARTITION_BY_RANGE(4, id) */ id, 'k' || id AS s FROM range({first}, {last})"
@@ -50,6 +51,7 @@ def _described(what: Any) -> str | None:
     return str(label.get()) if label.isDefined() else None
 
 
+@pytest.mark.long
 def test_jobs_name_their_statement_and_step(lab: Lab) -> None:
     """The label of each job and stage of CREATE and REFRESH names the statement and the step.
 

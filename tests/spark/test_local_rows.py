@@ -43,6 +43,7 @@ SOURCES = [
 ]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("source", "names"), SOURCES, ids=["parquet", "parquet-others", "json"])
 def test_the_same_run_with_and_without_executors(
     lab: Lab, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, source: str, names: Sequence[str]

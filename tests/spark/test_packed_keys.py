@@ -66,6 +66,7 @@ OFTEN = {
 """The joins of `make test`. The other joins differ from these only in the type of the key."""
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("mode", "on"),
     [

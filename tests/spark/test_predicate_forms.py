@@ -146,6 +146,7 @@ def table(lab: Lab) -> Iterator[str]:
         yield "t"
 
 
+@pytest.mark.long
 def test_a_day_reads_the_files_of_the_day(lab: Lab, table: str) -> None:
     """Each predicate that selects one day reads the three files of this day."""
     for predicate in DAY:

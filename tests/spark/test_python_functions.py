@@ -18,6 +18,7 @@ import sieve
 HOME = Path(__file__).resolve().parents[2]
 
 
+@pytest.mark.long
 def test_functions_act_like_their_statements(lab: Lab) -> None:
     """Each function has the effect of its SIEVE statement, and returns the same rows."""
     with lab.database("functions"):

@@ -99,6 +99,7 @@ def status(lab: Lab) -> dict[str, int]:
     return {counter: value for counter, _, value in lab.sql("SELECT * FROM sieve_status()")}
 
 
+@pytest.mark.sampled(3)
 def test_a_point_query_reads_one_range(lab: Lab) -> None:
     """A query for one key reads one row group in one task, and EXPLAIN shows the bytes read."""
     for key in KEYS[:: len(KEYS) // 7]:
@@ -208,6 +209,7 @@ def test_ranges_are_read_with_the_options_of_the_table(lab: Lab, table: str) -> 
     lab.sql("DROP TABLE named")
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     "shown",
     [
@@ -228,6 +230,7 @@ def test_queries_that_show_splits_read_whole_files(lab: Lab, shown: str) -> None
         lab.sql(query)
 
 
+@pytest.mark.sampled(3)
 def test_bytes_read_have_the_footer_of_each_stretch(lab: Lab, table: str) -> None:
     """Adjacent ranges together cost one footer, and each separate range costs a further footer.
 

@@ -100,6 +100,7 @@ BEYOND = {
 }
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("kind", _some(BEYOND))
 @pytest.mark.parametrize("adaptive", ["true", pytest.param("false", marks=LONG)])
 def test_queries_around_a_loop(graph: Lab, kind: str, adaptive: str) -> None:
@@ -128,6 +129,7 @@ INSIDE = {
 }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "kind",
     ["a subquery in a round", "a table beside", pytest.param("an outer join", marks=LONG)],
@@ -140,6 +142,7 @@ def test_joins_and_subqueries_in_a_round(graph: Lab, kind: str, mode: str) -> No
     assert read <= listed
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("mode", ["adaptive", pytest.param("planned once", marks=LONG)])
 @pytest.mark.parametrize("where", ["view", "cached"])
 def test_view_of_a_loop_used_twice_is_pruned(graph: Lab, where: str, mode: str) -> None:

@@ -67,6 +67,7 @@ REFUSED = [
 ]  # fmt: skip
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(("rest", "condition", "words"), REFUSED, ids=[r[0] for r in REFUSED])
 def test_create_is_refused(refusing: Lab, rest: str, condition: str, words: str) -> None:
     """For each of these tables, CREATE raises an error that has a condition and a reason.

@@ -32,6 +32,7 @@ def table(lab: Lab) -> Iterator[str]:
         yield "t"
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("column", KEYS)
 def test_segments_show_keys_as_values(lab: Lab, table: str, column: str) -> None:
     """A segment's first and last key have the column's type; for text, the function shows codes."""

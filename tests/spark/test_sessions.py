@@ -296,6 +296,7 @@ def entries(lab: Lab) -> Any:
     return field.get(found.getField("MODULE$").get(None))
 
 
+@pytest.mark.long
 def test_the_registry_forgets_the_least_used(lab: Lab, index: str, table: str) -> None:
     """The registry keeps 10,000 tables, and reads a forgotten table from the metastore again."""
     registry = lab.spark._jvm.org.apache.spark.sql.sieve.catalog.Registry

@@ -339,6 +339,7 @@ def test_a_setting_of_a_column(lab: Lab, tmp_path: Path, kind: str, case: Case) 
         assert _rows(lab, path, case, {}) == before
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     "kind",
     [

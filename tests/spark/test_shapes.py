@@ -40,6 +40,7 @@ def tables(lab: Lab) -> Iterator[Lab]:
         yield lab
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     "shape",
     [pytest.param("auto", marks=LONG), pytest.param("intervals", marks=LONG), "map", "sieve"],
@@ -77,6 +78,7 @@ def test_every_shape_gives_the_same_rows(tables: Lab, shape: str) -> None:
         tables.sql(f"DROP SIEVE INDEX ON t ({column})")
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("shape", SHAPES)
 def test_odd_columns(tables: Lab, shape: str) -> None:
     """An index on a column of one value, of only NULL or NaN, or of a type's limits skips files."""
@@ -97,6 +99,7 @@ def test_odd_columns(tables: Lab, shape: str) -> None:
         tables.sql(f"DROP SIEVE INDEX ON odd ({column})")
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("budget", ["5KB", "10KB", "100KB"])
 def test_run_files_stay_within_the_budget(tables: Lab, budget: str) -> None:
     """The sum of a run's file sizes stays within the budget."""
@@ -110,6 +113,7 @@ def test_run_files_stay_within_the_budget(tables: Lab, budget: str) -> None:
     tables.sql("DROP SIEVE INDEX cheap ON t")
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("column", "budget", "chosen"),
     [
@@ -147,6 +151,7 @@ def test_auto_chooses_a_map_if_it_reads_fewer_files(
     assert list((Path(location) / ".sieve").rglob("*.parquet")) == []
 
 
+@pytest.mark.long
 def test_the_default_index_finds_unique_scattered_keys(tables: Lab) -> None:
     """With default options, a query for a key reads one file, and other queries read few."""
     tables.sql("CREATE SIEVE INDEX ON t (noise)")
@@ -161,6 +166,7 @@ def test_the_default_index_finds_unique_scattered_keys(tables: Lab) -> None:
     tables.sql("DROP SIEVE INDEX noise_sieve ON t")
 
 
+@pytest.mark.long
 def test_map_reads_at_most_one_file_for_an_absent_key(tables: Lab) -> None:
     """If 4,000 keys are in five files each, queries for absent keys read under one file on average.
 

@@ -97,6 +97,7 @@ def tables(shown: str) -> list[list[list[str]]]:
     ]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("database", "least"),
     [

@@ -32,6 +32,7 @@ def write(frame: Any, table: str, folder: Path) -> None:
     writer.trigger(availableNow=True).toTable(table).awaitTermination()
 
 
+@pytest.mark.long
 def test_a_table_of_a_file_sink_is_indexed(lab: Lab, tmp_path: Path) -> None:
     """A table that a file sink writes can be indexed; the sink's log lists the table's files."""
     feed = lab.spark.readStream.table("feed")
@@ -70,6 +71,7 @@ def test_a_partitioned_table_of_a_file_sink(lab: Lab, tmp_path: Path) -> None:
     assert lab.check("SELECT * FROM p WHERE id = 5077 AND d = 0", at_most=1).rows.total() == 0
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     "how",
     [

@@ -85,6 +85,7 @@ QUERIES = {
 }
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", QUERIES)
 def test_a_filter_reads_the_files_that_can_match(logs: Lab, name: str) -> None:
     """A filter reads only files in which a text can contain all parts of the pattern."""
@@ -132,6 +133,7 @@ def test_an_unknown_kind_is_refused(logs: Lab) -> None:
         logs.sql("CREATE SIEVE INDEX wrong ON t (message) OPTIONS (kind = 'words')")
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("kind", ["parquet", "csv"])
 def test_statements_on_substrings(lab: Lab, kind: str) -> None:
     """A column can have an index on substrings and an ordinary index at the same time."""

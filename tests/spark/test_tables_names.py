@@ -37,6 +37,7 @@ def test_columns_of_strange_names(lab: Lab, form: str) -> None:
             lab.sql(f"DROP SIEVE INDEX {quoted(name)} ON t")
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("name", ["größe", "1d", "a`.b", "select"])
 def test_statements_on_a_column_of_a_strange_name(lab: Lab, name: str) -> None:
     """CHECK, REFRESH, functions and all kinds of index work for a column with a strange name."""

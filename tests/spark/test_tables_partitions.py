@@ -11,6 +11,7 @@ import pytest
 from spark_session import Lab
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     "form",
     ["USING parquet", pytest.param("USING json", marks=pytest.mark.long), "STORED AS ORC"],
@@ -60,6 +61,7 @@ def test_a_filter_of_a_partition_and_a_column_is_named(lab: Lab) -> None:
         lab.check(apart, exactly=3)
 
 
+@pytest.mark.long
 def test_show_lists_many_partitions_without_a_job(lab: Lab) -> None:
     """SHOW for a database tells how many new files each index lacks, and starts no Spark job."""
     with lab.database("glance"):

@@ -205,6 +205,7 @@ def _check(lab: Lab, query: str, files: int | None, conf: Mapping[str, str] | No
         lab.check(query, exactly=files, known=_WITHOUT)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("kind", _kinds(PRUNED))
 def test_scan_reads_the_files_of_the_first_rows(top: Lab, kind: str) -> None:
     """A scan reads the files of the result, and at most one more file that bounds the result.

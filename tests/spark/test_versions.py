@@ -6,6 +6,7 @@ import os
 import time
 from pathlib import Path
 
+import pytest
 from spark_session import Lab
 
 
@@ -30,6 +31,7 @@ def create(lab: Lab) -> None:
     lab.sql("CREATE SIEVE INDEX ON t (id)")
 
 
+@pytest.mark.long
 def test_show_lists_the_change_of_each_version(lab: Lab) -> None:
     """SHOW lists the change that made each version; OPTIMIZE merges all runs into one run.
 

@@ -2,14 +2,16 @@ package org.apache.spark.sql.sieve.ask
 
 import java.io.{BufferedInputStream, DataInputStream}
 import java.lang.Long.reverseBytes
+import java.lang.ref.SoftReference
 import java.nio.ByteBuffer
 import java.nio.charset.StandardCharsets.UTF_8
 import java.security.SecureRandom
 import scala.jdk.CollectionConverters._
 import com.fasterxml.jackson.databind.JsonNode
 import org.apache.hadoop.fs.Path
+import org.apache.spark.sql.execution.datasources.PartitionDirectory
 import org.apache.spark.sql.sieve.base.{Hash, LruMap, Reason, SipHash, Unpack}
-import org.apache.spark.sql.sieve.formats.State
+import org.apache.spark.sql.sieve.formats.{Locations, State}
 
 /** A file that an index covers: its number in the dictionary, and the number of ranges into which it is divided. */
 final case class IndexedFile(number: Int, ranges: Int)
@@ -44,6 +46,17 @@ final class FileDictionary private (
     val at = byFile.find(hash.high, k => high(k) == hash.high && low(k) == hash.low)
     if (at < 0) None else Some(IndexedFile(numbers(at), rangesOf(numbers(at))))
   }
+
+  /** The numbers of the latest listing's files. If memory is short, Java removes these numbers. */
+  @volatile private var latest = new SoftReference[ListedNumbers](null)
+
+  /** The numbers of all files of a listing whose status objects determine the files' locations. */
+  def numbersOf(listed: Seq[PartitionDirectory], locations: Locations): ListedNumbers =
+    Option(latest.get).filter(_.areOf(listed)).getOrElse {
+      val made = ListedNumbers.of(listed, locations, this)
+      latest = new SoftReference(made)
+      made
+    }
 
   /** The number of ranges of the file with this number. */
   def rangesOf(number: Int): Int = if (ranges.length == 1) ranges(0) else ranges(number)

@@ -139,7 +139,8 @@ object Pruner extends OnceLogging {
       def unused = Pruned.whole(listed, reasons.map { case (reason, _) => reason -> Pruned.files(listed) })
       val opening = if (inRanges) Some(index.executing.sessionState.conf.filesOpenCostInBytes) else None
       known.fold(unused) { files =>
-        val numbers = if (locations.areFiles) Some(ListedNumbers.of(index.relation.location, listed, files)) else None
+        val numbers =
+          if (TableFormat.of(index.relation).keepsStatuses) Some(files.numbersOf(listed, locations)) else None
         val pruned = drop(listed, locations, numbers, new Answer(files, reply), opening)
         if (dependsOnSplits(index, pruned)) Pruned.nothing(listed, Reason.WholeFile)
         else pruned.copy(

@@ -25,9 +25,6 @@ class Locations {
   def of(values: InternalRow, file: FileStatusWithMetadata): Option[Location] =
     Some(Location(file.getPath, Some(State(file.getLen, file.getModificationTime))))
 
-  /** True if a file's location depends only on the file's status. */
-  def areFiles: Boolean = getClass == classOf[Locations]
-
   /** True if queries do not return all rows of a file, so that an index must not count the file's rows. */
   def hidesRows(file: FileStatusWithMetadata): Boolean = false
 

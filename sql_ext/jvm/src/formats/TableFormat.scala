@@ -33,6 +33,12 @@ trait TableFormat {
   def locations(relation: HadoopFsRelation): Locations = new Locations
 
   /**
+   * True if listings of an unchanged table contain the same status objects, and these objects determine the files'
+   * locations.
+   */
+  def keepsStatuses: Boolean = false
+
+  /**
    * The table in the form that statements use. This form contains the list of files and, for some formats, a log of
    * changes.
    */
@@ -197,6 +203,7 @@ object PlainFiles extends TableFormat {
     .map("org.apache.spark.sql.execution." + _)
 
   override def owns(location: FileIndex): Boolean = listings(location.getClass.getName)
+  override def keepsStatuses: Boolean = true
   override def layout(relation: HadoopFsRelation, file: FileStatusWithMetadata): Option[String] =
     if (relation.fileFormat.isSplitable(relation.sparkSession, relation.options, file.getPath)) Some(Fingerprint.format(relation))
     else None
