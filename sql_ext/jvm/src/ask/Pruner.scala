@@ -121,14 +121,18 @@ object Pruner extends OnceLogging {
           }
           (reply, Option(reply.get("dictionary")).map(id => dictionary(index, id.asText)))
         }
-        ask(Map.empty, prefetched) match {
-          // For a top-k query, the front end counts rows. Rows of unlisted files must not count, so the second request
-          // names the listed files by their numbers.
-          case (reply, Some(known)) if first.nonEmpty =>
-            val groups = FileGroups.of(listed, locations, known, index.relation, first.get)
-            ask(Map("present" -> Map("dictionary" -> reply.get("dictionary"), "groups" -> groups)), None)
-          case answered => answered
-        }
+        // For a top-k query, the front end counts rows. Rows of unlisted files must not count, so another request names
+        // the listed files by their numbers in the dictionary. If another scan opens a further index of the table between
+        // both requests, the answer has another dictionary, and the request is sent again.
+        def bounded(answered: (JsonNode, Option[FileDictionary]), times: Int): (JsonNode, Option[FileDictionary]) =
+          answered match {
+            case (reply, Some(known)) if first.nonEmpty && times > 0 =>
+              val groups = FileGroups.of(listed, locations, known, index.relation, first.get)
+              val next = ask(Map("present" -> Map("dictionary" -> reply.get("dictionary"), "groups" -> groups)), None)
+              if (next._2.forall(_ eq known)) next else bounded(next, times - 1)
+            case _ => answered
+          }
+        bounded(ask(Map.empty, prefetched), 3)
       }
       val (reasons, detail) = (Reason.counts(reply.get("reasons")).map {
         case (Reason.NoPredicate, files) => withoutPredicate -> files
