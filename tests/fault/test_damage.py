@@ -168,6 +168,7 @@ def test_damaged_index_is_reported_and_repaired(
     small.check(QUERY, exactly=1)
 
 
+@pytest.mark.long
 def test_drop_table_deletes_only_its_own_damaged_index(small: Lab) -> None:
     """DROP TABLE deletes a damaged index only if a readable file of the index names the table."""
     (own,) = root_of(small).iterdir()

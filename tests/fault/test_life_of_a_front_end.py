@@ -58,6 +58,7 @@ def it(alive_driver: Driver, request: pytest.FixtureRequest) -> Driver:
     return alive_driver
 
 
+@pytest.mark.long
 def test_front_end_starts_while_the_first_query_is_planned(it: Driver) -> None:
     """EXPLAIN runs no query, but starts a front end if an index could serve the query.
 

@@ -262,6 +262,7 @@ def test_advice_names_substrings(lab: Lab) -> None:
     lab.sql("DROP TABLE lines")
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("tables")
 def test_advice_ranks_columns_by_saved_bytes(lab: Lab) -> None:
     """ADVISE lists the best index first, with counts of scans and a CREATE that can be run."""

@@ -145,6 +145,7 @@ def test_files_without_statistics_are_not_all_null(lab: Lab) -> None:
         lab.check("SELECT * FROM t WHERE NOT (late <=> 45)", exactly=5)
 
 
+@pytest.mark.long
 def test_the_greatest_key_of_many_row_groups(lab: Lab) -> None:
     """If row groups are small and the last block is partial, queries find a file's greatest keys.
 
@@ -188,6 +189,7 @@ def test_microseconds_above_the_last_whole_millisecond(lab: Lab, kind: str) -> N
         lab.check(f"SELECT * FROM t WHERE ts < {kind} '2023-11-14 22:13:20'", exactly=1)
 
 
+@pytest.mark.long
 def test_offsets_with_seconds(lab: Lab) -> None:
     """In delta#5568 and #6080, time offsets lost their seconds, so that bounds were wrong."""
     with (

@@ -160,6 +160,7 @@ def predicates(tables: Lab) -> dict[str, tuple[Row, list[dict[str, Any]]]]:
         tables.sql("DROP SIEVE INDEX ON small (late)")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("predicate", PREDICATES)
 def test_predicate_reads_the_estimated_number_of_files(
     predicates: dict[str, tuple[Row, list[dict[str, Any]]]], predicate: str

@@ -20,6 +20,7 @@ from joined_tables import (
 from spark_session import Lab, scans, shown_scans
 
 
+@pytest.mark.long
 def test_setting_off_reads_all_files(star: Lab) -> None:
     """With spark.sieve.join.pruning off, neither join keys nor subquery results skip files."""
     conf = {"spark.sieve.join.pruning": "off"}

@@ -122,8 +122,8 @@ object Pruner extends OnceLogging {
           (reply, Option(reply.get("dictionary")).map(id => dictionary(index, id.asText)))
         }
         // For a top-k query, the front end counts rows. Rows of unlisted files must not count, so another request names
-        // the listed files by their numbers in the dictionary. If another scan opens a further index of the table between
-        // both requests, the answer has another dictionary, and the request is sent again.
+        // the listed files by their numbers in the dictionary. If another scan opens a further index of the table
+        // between both requests, the answer has another dictionary, and the scan sends the request again.
         def bounded(answered: (JsonNode, Option[FileDictionary]), times: Int): (JsonNode, Option[FileDictionary]) =
           answered match {
             case (reply, Some(known)) if first.nonEmpty && times > 0 =>
@@ -274,11 +274,20 @@ object Pruner extends OnceLogging {
   private def drop(
       listed: Seq[PartitionDirectory], locations: Locations, numbers: Option[ListedNumbers], answer: Answer,
       opening: Option[Long]): Pruned = {
-    def rangesOf(values: InternalRow, file: FileStatusWithMetadata) =
-      answer.of(locations.of(values, file), file.getLen).map(_.ranges)
-    for (all <- numbers if answer.skipsNothing && all.areKnown)
-      return Pruned(listed.filter(_.files.nonEmpty), RangeCounts(all.ranges, all.ranges), Nil, Map.empty, rangesOf = rangesOf)
-    val found = numbers.map(_.iterator)
+    val pruned = numbers.filter(all => answer.skipsNothing && all.areKnown).fold(
+      divided(listed, locations, numbers.map(_.iterator), answer, opening))(
+      all => Pruned(listed.filter(_.files.nonEmpty), RangeCounts(all.ranges, all.ranges), Nil, Map.empty))
+    pruned.copy(rangesOf = (values, file) => answer.of(locations.of(values, file), file.getLen).map(_.ranges))
+  }
+
+  /**
+   * Divides the files of a listing into those that a scan reads and those that it skips.
+   *
+   * @param found for each file, the file in the dictionary, or the reason why no index covers the file
+   */
+  private def divided(
+      listed: Seq[PartitionDirectory], locations: Locations, found: Option[Iterator[Either[Reason, IndexedFile]]],
+      answer: Answer, opening: Option[Long]): Pruned = {
     val reasons = mutable.Map.empty[Reason, Long].withDefaultValue(0L)
     var (total, read, bytesSkipped) = (0L, 0L, 0L)
     /** Returns the part of a file that the scan reads, and the part that the scan skips. */
@@ -303,6 +312,6 @@ object Pruner extends OnceLogging {
     }.unzip
     Pruned(
       remaining.filter(_.files.nonEmpty), RangeCounts(total, read), Nil, reasons.toMap,
-      skipped.filter(_.files.nonEmpty), bytesSkipped, rangesOf)
+      skipped.filter(_.files.nonEmpty), bytesSkipped)
   }
 }
