@@ -15,8 +15,8 @@ import contextlib
 import math
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -49,6 +49,7 @@ from sieve.metadata.records import Expected, RunId, RunRef
 from sieve.operations.estimate_predicate import Asked, Reads, ends, reads
 from sieve.operations.estimate_sample import FEW, FileSample, sample_files, seconds_to_make
 from sieve.operations.judgement import of_queries
+from sieve.operations.timed_steps import TimedSteps
 from sieve.reader.cache import FileCache
 from sieve.reader.run_file import SCHEMA, describe_run
 from sieve.reader.run_reader import Run
@@ -227,31 +228,6 @@ class _Held(NamedTuple):
     shapes: tuple[str, ...]
 
 
-@dataclass(slots=True)
-class _Steps:
-    """Reports to the user each step of choosing a run, and measures how long the step takes.
-
-    Attributes:
-        describe_job: shows the user a description of the step.
-        begun: the name of each step that has begun, and the time at which it began.
-    """
-
-    describe_job: Callable[[str], None]
-    begun: list[tuple[str, float]] = field(default_factory=lambda: [("", time.monotonic())])
-
-    def __call__(self, step: str) -> None:
-        """Begins a step."""
-        self.describe_job(step)
-        self.begun.append((step, time.monotonic()))
-
-    def seconds(self, step: str) -> tuple[float, float]:
-        """The seconds that a step has taken until now, and the seconds of all other steps."""
-        ends = [*(at for _, at in self.begun[1:]), time.monotonic()]
-        lasted = [(name, end - at) for (name, at), end in zip(self.begun, ends, strict=True)]
-        own = sum(time for name, time in lasted if name == step)
-        return own, sum(time for _, time in lasted) - own
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class _Estimating:
     """The data from reading a column once; the method `of` estimates each index from the data.
@@ -284,7 +260,7 @@ class _Estimating:
         Args:
             options: the options ``wanted``, but with a budget in proportion to the sample.
         """
-        steps = _Steps(self.environment.describe_job)
+        steps = TimedSteps(self.environment.describe_job)
         choice = Choice(self, options, self.probes, steps)
         best, seen = choice.best(self.column_profile)
         seconds = self.read + self._seconds(steps, seen.cuts[0], wanted)
@@ -315,7 +291,7 @@ class _Estimating:
             chosen.of_all(int(np.count_nonzero((seen.nulls > 0) | (seen.rows < 0)))),
         )
 
-    def _seconds(self, steps: _Steps, cuts: int, wanted: IndexOptions) -> float:
+    def _seconds(self, steps: TimedSteps, cuts: int, wanted: IndexOptions) -> float:
         """Estimates how long CREATE takes to build a run, from the times of ESTIMATE's own steps.
 
         Building a hash map takes time for each row; building intervals takes time for each cut. The

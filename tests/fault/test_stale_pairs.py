@@ -80,9 +80,9 @@ def empty(warehouse: Warehouse) -> None:
 CHANGES = (append, delete, overwrite, compact, replace, lengthen, empty)
 
 
-@pytest.mark.sampled(2)
 # The parameter is the first of the two changes. The test combines the first change with each
 # possible second change.
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     "first",
     [

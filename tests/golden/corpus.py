@@ -38,8 +38,8 @@ OVER_THRIFT = {"structs", "timestamps"}
 
 THINNED = {
     "dates", "decimals", "dynamic", "elements", "expressions", "floats", "functions",
-    "inlists", "joinkinds", "joins", "partitions", "structs",
-    "subqueries", "substrings", "timestamps", "trees", "tuples", "zones",
+    "inlists", "joinkinds", "joins", "partitions", "structs", "subqueries", "substrings",
+    "timestamps", "trees", "tuples", "zones",
 }  # fmt: skip
 """The files of which `make test` runs only every fourth query."""
 

@@ -51,6 +51,12 @@ def summary(lab: Lab, name: str) -> tuple[str, dict[str, Any]]:
     return operation, {k: v for k, v in found.items() if not any(word in k for word in OWN)}
 
 
+def files_skipped(lab: Lab) -> int:
+    """The number of files that indexes have skipped since the driver's start."""
+    rows = lab.sql("SELECT * FROM sieve_status()")
+    return next(int(value) for counter, _, value in rows if counter == "files_skipped")
+
+
 @pytest.mark.parametrize(
     ("version", "mode"), [*product([2, 3], ["copy-on-write", "merge-on-read"])]
 )
@@ -91,13 +97,9 @@ def test_copy_on_write_skips_files_in_its_search(lab: Lab) -> None:
     insert(lab)
     lab.sql("CREATE SIEVE INDEX ON t (id)")
 
-    def skipped() -> int:
-        return next(row[2] for row in lab.sql("SELECT * FROM sieve_status()")
-                    if row[0] == "files_skipped")  # fmt: skip
-
-    before = skipped()
+    before = files_skipped(lab)
     lab.sql("DELETE FROM t WHERE id = 42")
-    assert skipped() - before == 9
+    assert files_skipped(lab) - before == 9
     operation, found = summary(lab, "t")
     assert (operation, found["deleted-data-files"], found["added-records"]) == (
         "overwrite",
@@ -118,9 +120,6 @@ def test_insert_only_merge_skips_files_without_a_match(lab: Lab, mode: str) -> N
     lab.sql("CREATE SIEVE INDEX ON t (id)")
     merge = "MERGE INTO t USING s ON t.id = s.id WHEN NOT MATCHED THEN INSERT *"
 
-    def counted(of: str) -> int:
-        return next(row[2] for row in lab.sql("SELECT * FROM sieve_status()") if of in row[:2])
-
     (scan,) = [row for row in lab.explain(merge) if row["table"].endswith(".t")]
     assert (scan["files_total"], scan["reasons"]) == (10, "join-too-costly: 10")
     with lab.setting("spark.sieve.join.pruning", "always"):
@@ -128,9 +127,9 @@ def test_insert_only_merge_skips_files_without_a_match(lab: Lab, mode: str) -> N
         assert (
             "IN (keys of spark_catalog.writes.s, read for them, at run time)" in scan["predicate"]
         )
-        before = counted("files_skipped")
+        before = files_skipped(lab)
         lab.sql(merge)
-        assert counted("files_skipped") - before == 9
+        assert files_skipped(lab) - before == 9
     operation, found = summary(lab, "t")
     assert (operation, found["added-records"]) == ("append", "1")
     assert lab.check("SELECT * FROM t WHERE id IN (42, 43, 500)").rows.total() == 3
@@ -154,16 +153,12 @@ def test_merge_of_one_constant_row_skips_files(lab: Lab, mode: str) -> None:
     insert(lab)
     lab.sql("CREATE SIEVE INDEX ON t (id)")
 
-    def skipped() -> int:
-        return next(row[2] for row in lab.sql("SELECT * FROM sieve_status()")
-                    if row[0] == "files_skipped")  # fmt: skip
-
     for insert_too in ("", " WHEN NOT MATCHED THEN INSERT *"):
         lab.sql("REFRESH SIEVE INDEX ON t")
-        before = skipped()
+        before = files_skipped(lab)
         lab.sql(
             "MERGE INTO t USING (SELECT 42L AS id, 'm' AS v) s ON t.id = s.id "
             f"WHEN MATCHED THEN UPDATE SET t.v = s.v{insert_too}"
         )
-        assert skipped() - before >= 9
+        assert files_skipped(lab) - before >= 9
         assert lab.check("SELECT * FROM t WHERE id = 42").rows == {"(42, 'm')": 1}

@@ -61,9 +61,10 @@ final class FileDictionary private (
   /** The number of ranges of the file with this number. */
   def rangesOf(number: Int): Int = if (ranges.length == 1) ranges(0) else ranges(number)
 
-  /** The reason why no index covers a file that `find` does not find. */
-  def whyUnknown(path: Hash, state: Option[State]): Reason.Value =
-    if (!knows(path)) Reason.NewFile else state.flatMap(whyUnread(path, _)).getOrElse(Reason.ChangedFile)
+  /** The file with this path and this state, or the reason why no index covers the file. */
+  def lookUp(path: Hash, state: Option[State]): Either[Reason.Value, IndexedFile] =
+    state.flatMap(find(path, _)).toRight(
+      if (!knows(path)) Reason.NewFile else state.flatMap(whyUnread(path, _)).getOrElse(Reason.ChangedFile))
 
   /**
    * The reason why the build of the index left out this file. None if the build indexed the file, or if the file is new

@@ -35,13 +35,11 @@ final class ListedNumbers private (known: FileDictionary, files: Array[FileStatu
 }
 
 object ListedNumbers {
-  /** Looks up the files of a listing. Readers must return either all rows of each file, or rows of an unknown state. */
+  /** Looks up the files of a listing by the state `shown` of each location. */
   def of(listed: Seq[PartitionDirectory], locations: Locations, known: FileDictionary): ListedNumbers = {
     val numbers = for (directory <- listed; file <- directory.files) yield
-      locations.of(directory.values, file).fold(-1 - Reason.ChangedFile.id) { now =>
-        val path = FileDictionary.hash(now.path)
-        now.shown.flatMap(known.find(path, _)).fold(-1 - known.whyUnknown(path, now.shown).id)(_.number)
-      }
+      locations.of(directory.values, file).toRight(Reason.ChangedFile)
+        .flatMap(now => known.lookUp(FileDictionary.hash(now.path), now.shown)).fold(-1 - _.id, _.number)
     new ListedNumbers(known, listed.flatMap(_.files.map(_.fileStatus)).toArray, numbers.toArray)
   }
 }

@@ -219,12 +219,11 @@ object Pruner extends OnceLogging {
       location.map(now => (now, FileDictionary.hash(now.path))) match {
         case None => Left(Reason.ChangedFile)
         case Some((now, path)) =>
-          val shown = now.shown.flatMap(known.find(path, _)).map(verdict(_, length))
+          val shown = known.lookUp(path, now.shown).map(verdict(_, length))
           val written = now.written.flatMap(known.find(path, _)).map(_.number).filter(knownWritten.get)
           if (written.exists(skipWritten.get)) Right(Verdict.whole(length, skips = true))
-          else if (shown.nonEmpty || written.nonEmpty)
-            Right(shown.getOrElse(Verdict.whole(length, skips = false)))
-          else Left(known.whyUnknown(path, now.shown))
+          else if (shown.isLeft && written.nonEmpty) Right(Verdict.whole(length, skips = false))
+          else shown
       }
 
     /** The ranges of a file that a scan reads and skips. */
