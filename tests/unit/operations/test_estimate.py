@@ -16,7 +16,7 @@ from sieve.indexing import build_tasks, choose_run
 from sieve.indexing.auto_budget import MapPlan
 from sieve.indexing.column_profile import Profile
 from sieve.metadata.index_options import IndexOptions
-from sieve.operations import estimate
+from sieve.operations import estimate, timed_steps
 from sieve.operations.estimate import Estimate, estimate_index
 from sieve.operations.estimate_predicate import Asked, Reads
 from sieve.predicate.tree import parse
@@ -53,7 +53,8 @@ def estimated(table: Table, *wanted: IndexOptions, asked: Asked | None = None) -
     jobs: list[str] = []
     environment: Any = SimpleNamespace(describe_job=jobs.append, range_bytes=1 << 40)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(estimate, "time", clock)
+        for module in (estimate, timed_steps):
+            patch.setattr(module, "time", clock)
         found = estimate_index(table, Column(("v",), table.type), wanted, asked, environment)  # type: ignore[arg-type]
     calls = table.cluster.calls
     assert calls.count("persist") == calls.count("unpersist")
