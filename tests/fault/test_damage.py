@@ -135,7 +135,6 @@ DAMAGE = [
 ]
 
 
-@pytest.mark.sampled(3)
 @pytest.mark.parametrize(("kind", "how"), DAMAGE)
 def test_damaged_index_is_reported_and_repaired(
     small: Lab, kind: str, how: Callable[[Path], None]

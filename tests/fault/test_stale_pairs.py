@@ -82,7 +82,6 @@ CHANGES = (append, delete, overwrite, compact, replace, lengthen, empty)
 
 # The parameter is the first of the two changes. The test combines the first change with each
 # possible second change.
-@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     "first",
     [

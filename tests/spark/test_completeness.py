@@ -170,7 +170,6 @@ def test_a_file_without_rows_is_always_read(lab: Lab, kind: str) -> None:
         lab.check(QUERY, exactly=1 + len(rowless))
 
 
-@pytest.mark.sampled(2)
 @pytest.mark.parametrize("shape", ["auto", "sieve"])
 @pytest.mark.parametrize("seen", ["fewer", "more"])
 def test_file_with_differing_row_counts_is_unproven(

@@ -236,7 +236,6 @@ def table(lab: Lab) -> Iterator[str]:
         yield "typed.t"
 
 
-@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     "excluded",
     ["none", RULES, pytest.param(f"{RULES}, {FOLDING}", marks=pytest.mark.long)],
