@@ -8,6 +8,7 @@ import os
 import pickle
 import random
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -29,10 +30,11 @@ SHORT, LONG = 20_000, 1_000_000
 
 WATCHED = ("open", "os.", "subprocess.", "socket.", "shutil.", "import", "exec", "ctypes.")
 _trails: list[list[tuple[str, tuple[Any, ...]]]] = []
+_earlier_threads: set[int] = set()
 
 
 def _noted(event: str, arguments: tuple[Any, ...]) -> None:
-    if _trails and event.startswith(WATCHED):
+    if _trails and event.startswith(WATCHED) and threading.get_ident() not in _earlier_threads:
         _trails[-1].append((event, arguments))
 
 
@@ -53,19 +55,44 @@ def plain() -> Iterator[None]:
 def confined(folder: Path) -> Iterator[None]:
     """Checks that the block opens no file outside the given folder.
 
-    Also checks that the block starts no process, opens no socket and loads no code.
+    Also checks that the block starts no process, opens no socket and loads no code. Threads that
+    started before the block are not checked: a server of an earlier test may write a traceback.
     """
+    earlier = {it.ident for it in threading.enumerate() if it.ident is not None}
+    _earlier_threads.update(earlier - {threading.get_ident()})
     _trails.append([])
     try:
         yield
     finally:
         trail = _trails.pop()
+        _earlier_threads.clear()
     for event, arguments in trail:
         assert event.startswith(("open", "os.", "shutil.")), (event, arguments)
         for argument in arguments[:2]:
             if isinstance(argument, str | os.PathLike) and Path(argument).is_absolute():
                 inside = Path(argument).resolve().is_relative_to(folder)
                 assert inside or argument == os.devnull, (event, arguments)
+
+
+def test_confined_checks_each_thread_of_the_block(tmp_path: Path) -> None:
+    """A file that the block opens outside the folder is found; an older thread may open it."""
+    go, done = threading.Event(), threading.Event()
+
+    def earlier() -> None:
+        go.wait()
+        Path(__file__).open().close()
+        done.set()
+
+    threading.Thread(target=earlier).start()
+    with confined(tmp_path):
+        go.set()
+        done.wait()
+    with pytest.raises(AssertionError), confined(tmp_path):
+        earlier()
+    later = threading.Thread(target=earlier)
+    with pytest.raises(AssertionError), confined(tmp_path):  # noqa: PT012
+        later.start()
+        later.join()
 
 
 def registration(warehouse: Warehouse) -> dict[str, Any]:
