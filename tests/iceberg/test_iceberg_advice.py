@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 from iceberg_tables import create, insert, namespace, sizes
 from spark_session import Lab
+
+from sieve.workload.event_log.open_logs import find_logs
+from sieve.workload.event_log.replay import Replay
+from tests.event_log import logged
 
 pytestmark = pytest.mark.iceberg
 
@@ -116,3 +121,32 @@ def test_indexed_expressions_are_not_suggested_again(lab: Lab) -> None:
     assert sorted((row.column, row.action) for row in found) == sorted(
         (column, "keep") for column in wanted
     )
+
+
+def test_scans_in_event_logs(lab: Lab, tmp_path: Path) -> None:
+    """An event log contains the tables, filters, join keys and bytes of Iceberg scans."""
+    create(lab, "u")
+    insert(lab, "id, concat('v', id DIV 10) v", "u")
+    lab.sql("CREATE TABLE store.advised.d (id BIGINT, k INT) USING iceberg")
+    lab.sql("INSERT INTO store.advised.d VALUES (42, 3)")
+    with logged(lab, tmp_path, compress="false"), lab.setting("spark.sieve.enabled", "false"):
+        lab.sql("SELECT * FROM u WHERE lower(v) = 'v7' AND v LIKE '%v7%' AND id > 3")
+        lab.sql(
+            "SELECT /*+ BROADCAST(d) */ v FROM u JOIN store.advised.d ON u.id = d.id WHERE k = 3"
+        )
+        lab.sql("SELECT * FROM u ORDER BY id LIMIT 3")
+    lab.sql("DROP TABLE store.advised.d")
+    replay = Replay()
+    for log in find_logs(tmp_path):
+        replay.read(log)
+    assert (replay.scans, replay.unread) == (4, {})
+    size, names = sizes(lab, "true", "u"), ("advised", "u")
+    found = {group.table + tuple(group.kinds.values()): group for group in replay.workload}
+    assert set(found) == {
+        (*names, "=", "range"),
+        (*names, "join"),
+        (*names, "order by limit"),
+        ("store.advised", "d", "="),
+    }
+    assert [one.bytes for one in found.values() if one.table == names] == [size] * 3
+    assert set(found[*names, "=", "range"].kinds) == {("", "lower(v)"), ("id",)}

@@ -60,8 +60,12 @@ _ELEMENTS = re.compile(
     r"(?P<name>[^#(),]{1,300})#\d+(?P<fields>(?:\.\w+)*)\)?, "
     r"(?:lambdafunction\(\(?lambda \w+#\d+L?(?P<inner>(?:\.\w+)*) (?:(?P<op>=|<=|>=|<|>)|IN) )?"
 )
-# Matches LIKE with a pattern that begins with a wildcard.
-_LIKE = re.compile(r"(?:^\[|, )(?P<name>[^#(),]{1,300})#\d+ LIKE (?P<pattern>[%_][^,\]\\]*)[,\]]")
+# Matches LIKE with a pattern that begins with a wildcard, and the functions into which Spark turns
+# simple patterns.
+_LIKE = re.compile(
+    r"(?:^\[|, )(?:(?P<name>[^#(),]{1,300})#\d+ LIKE (?P<pattern>[%_][^,\]\\]*)(?=[,\]])"
+    r"|(?:Contains|EndsWith)\((?P<of>[^#(),]{1,300})#\d+, (?P<text>[^()]*)\)(?=[,\]]))"
+)
 
 
 class UnreadableFilterError(UnsupportedError):
@@ -76,26 +80,29 @@ class ScanSchema:
 
     Args:
         read_schema: the schema as text, such as ``struct<id:bigint,s:struct<a:int>>``; truncated if
-            it is long.
-        data_filters: the scan's filters, which contain column names in Catalyst's form, such as
-            ``id#12L``.
+            it is long. None if the plan does not contain the schema.
+        filters: the scan's filters, which contain column names in Catalyst's form, such as
+            ``id#12L``. Without a schema, the scan's columns in the same form are also in this text.
     """
 
-    def __init__(self, read_schema: str, data_filters: str) -> None:
-        self._text = read_schema
-        self._filters = data_filters
-        self.is_cut_off = _CUT_OFF.search(read_schema) is not None
+    def __init__(self, read_schema: str | None, filters: str) -> None:
+        self._text = read_schema or ""
+        self._filters = filters
+        self._is_partial = read_schema is None
+        self.is_cut_off = (
+            _CUT_OFF.search(filters if read_schema is None else read_schema) is not None
+        )
 
     def has(self, column: Column) -> bool:
         """Returns whether the scan has this column.
 
-        If Spark truncated the scan's schema, the result is also True for each column that a filter
-        names.
+        If Spark truncated the scan's schema or the plan does not contain it, the result is also
+        True for each column that a filter names.
         """
         if all(f"<{name}:" in self._text or f",{name}:" in self._text for name in column):
             return True
-        filtered = re.search(re.escape(column[0]) + r"#\d", self._filters) is not None
-        return self.is_cut_off and filtered
+        filtered = re.search(rf"(?<!\w){re.escape(column[0])}#\d", self._filters) is not None
+        return (self.is_cut_off or self._is_partial) and filtered
 
     def is_text(self, name: str) -> bool:
         """Returns whether a column's type is string or unknown."""
@@ -111,7 +118,7 @@ class ScanSchema:
 
 
 def column_uses(pushed: str, data_filters: str, schema: ScanSchema) -> Uses:
-    """Returns the uses of columns in the filters of a scan.
+    """Returns the uses of columns in the filters of a scan of files.
 
     Args:
         pushed: the scan's metadata ``PushedFilters``.
@@ -129,12 +136,22 @@ def column_uses(pushed: str, data_filters: str, schema: ScanSchema) -> Uses:
         for key, column in columns.items()
         if schema.has(column) and not schema.is_nested(column[-1])
     }
+    return {**own, **other_uses(data_filters, schema)}
+
+
+def other_uses(data_filters: str, schema: ScanSchema) -> Uses:
+    """Returns the uses of expressions, elements and substrings in the filters of a scan.
+
+    Args:
+        data_filters: the filters in Catalyst's form, as in the metadata ``DataFilters``.
+        schema: the columns of the scan.
+    """
     others = [
         *_expressions(data_filters, schema),
         *_elements(data_filters, schema),
         *_patterns(data_filters, schema),
     ]
-    return {**own, **all_of(others)}
+    return all_of(others)
 
 
 def _expressions(data_filters: str, schema: ScanSchema) -> Iterator[Uses]:
@@ -166,8 +183,9 @@ def _elements(data_filters: str, schema: ScanSchema) -> Iterator[Uses]:
 
 def _patterns(data_filters: str, schema: ScanSchema) -> Iterator[Uses]:
     for found in _LIKE.finditer(data_filters):
-        name = (found["name"],)
-        if schema.has(name) and any(map(_has_grams, re.split("[%_]", found["pattern"]))):
+        name = (found["name"] or found["of"],)
+        texts = re.split("[%_]", found["pattern"]) if found["name"] else [found["text"]]
+        if schema.has(name) and any(map(_has_grams, texts)):
             yield {expression_key(spelled(name), SUBSTRING): ColumnUse(Kind.CONTAINS)}
 
 

@@ -14,16 +14,30 @@ from enum import StrEnum
 from typing import Any, Final, TypeAlias
 
 from sieve.workload.column_use import Column, ColumnUse, Kind, Uses, all_of
-from sieve.workload.event_log.filters import ScanSchema, UnreadableFilterError, column_uses
+from sieve.workload.event_log.filters import (
+    ScanSchema,
+    UnreadableFilterError,
+    column_uses,
+    other_uses,
+)
+from sieve.workload.event_log.iceberg_filters import conjuncts, iceberg_uses
 from sieve.workload.record import Table
 
 Node: TypeAlias = Mapping[str, Any]
 
-_FILES: Final = "number of files read"
-_BYTES: Final = "size of files read"
+_FILES: Final = ("number of files read", "number of result data files")
+_BYTES: Final = ("size of files read", "total data file size (bytes)")
 _SCAN = re.compile(r"Scan (\S+) (.*)", re.DOTALL)
 _NOT_INDEXED = ("text", "avro", "binaryFile", "image", "libsvm")
-_OTHER_SOURCES = ("BatchScan", "Scan hive ")
+_V2_SCAN: Final = "BatchScan "
+_OTHER_SOURCES = (_V2_SCAN, "Scan hive ")
+# The text of an Iceberg scan, in releases for Spark 3.5 and for Spark 4.
+_ICEBERG = re.compile(
+    r"BatchScan (?P<table>[^\[]+)(?P<columns>\[[^\]]*\]) "
+    r"(?:Iceberg\w*Scan\(|\S+ \(branch=[^)]*\) \[)(?:[^']*?, )?"
+    r"filters=(?P<filters>.*?)(?:, runtimeFilters=.*)?, groupedBy=",
+    re.DOTALL,
+)
 _JOIN = re.compile(
     r"(BroadcastHashJoin|SortMergeJoin|ShuffledHashJoin) \[(.*?)\], \[(.*?)\], "
     r"(Inner|LeftSemi)(?:, (BuildLeft|BuildRight))?"
@@ -91,7 +105,14 @@ def scans_of(plan: Node) -> list[Scan]:
 
     A scan's uses include the keys of those joins and orders that apply to the scan.
     """
-    found = {id(node): _scan(node) for node in _nodes(plan) if _is_scan(node)}
+    filters = {
+        id(_row_by_row(node)[-1]): str(node.get("simpleString", ""))
+        for node in _nodes(plan)
+        if node.get("nodeName") == "Filter" and node.get("children")
+    }
+    found = {
+        id(node): _scan(node, filters.get(id(node), "")) for node in _nodes(plan) if _is_scan(node)
+    }
     for node in _nodes(plan):
         for keys, below, kind in _keys_from_parents(node, found):
             for inner in below:
@@ -121,7 +142,46 @@ def _is_scan(node: Node) -> bool:
     )
 
 
-def _scan(node: Node) -> Scan:
+def _scan(node: Node, above: str) -> Scan:
+    """Reads a scan; ``above`` is the text of the Filter node above the scan, or an empty text."""
+    iceberg = _ICEBERG.match(str(node.get("simpleString", "")))
+    return _scan_of_files(node) if iceberg is None else _iceberg_scan(node, iceberg, above)
+
+
+def _iceberg_scan(node: Node, text: re.Match[str], above: str) -> Scan:
+    uses: dict[Column, ColumnUse] = {}
+    unread = []
+    columns = f"{text['columns']} {above}"
+    schema = ScanSchema(None, columns)
+    try:
+        pushed = iceberg_uses(text["filters"])
+        uses |= {column: use for column, use in pushed.items() if schema.has(column)}
+        uses |= other_uses(f"[{', '.join(conjuncts(above))}]", schema)
+    except UnreadableFilterError:
+        unread.append(Unread.FILTER)
+    if schema.is_cut_off:
+        unread.append(Unread.SCHEMA)
+    *namespace, name = text["table"].split(".")
+    is_known = len(namespace) == 2
+    table = (namespace[-1] if namespace[0] == "spark_catalog" else ".".join(namespace), name)
+    return Scan(
+        table=table if is_known else None,
+        uses=uses,
+        unread=tuple(unread) if is_known else (Unread.NAME,),
+        files=_metric(node, _FILES),
+        bytes=_metric(node, _BYTES),
+        text=columns,
+        filters=bool(text["filters"]),
+    )
+
+
+def _metric(node: Node, names: Sequence[str]) -> int:
+    """The id of the accumulator of a node's metric with one of the names, or -1."""
+    ids = {metric["name"]: metric["accumulatorId"] for metric in node.get("metrics", ())}
+    return next((ids[name] for name in names if name in ids), -1)
+
+
+def _scan_of_files(node: Node) -> Scan:
     metadata: Mapping[str, str] = node.get("metadata", {})
     simple = str(node.get("simpleString", ""))
     pushed, filters = metadata.get("PushedFilters", ""), metadata.get("DataFilters", "")
@@ -137,13 +197,12 @@ def _scan(node: Node) -> Scan:
     named = _table(str(node["nodeName"]))
     if isinstance(named, Unread):
         unread = [named]
-    metrics = {metric["name"]: metric["accumulatorId"] for metric in node.get("metrics", ())}
     return Scan(
         table=None if isinstance(named, Unread) else named,
         uses=uses,
         unread=tuple(unread),
-        files=metrics.get(_FILES, -1),
-        bytes=metrics.get(_BYTES, -1),
+        files=_metric(node, _FILES),
+        bytes=_metric(node, _BYTES),
         text=simple.partition(" Batched: ")[0] + " " + filters,
         filters=bool(uses) or metadata.get("PartitionFilters", "[]") != "[]",
     )
