@@ -50,6 +50,7 @@ def build_contents(
     environment: Environment,
     snapshot: Snapshot,
     *,
+    name: str,
     reused: ReusedRuns = NOTHING,
     before: Stored = NOTHING_STORED,
 ) -> Contents:
@@ -58,6 +59,7 @@ def build_contents(
     No version refers to the result yet. If the build fails, it deletes the run that it has written.
 
     Args:
+        name: the index's name.
         reused: the runs and locations that the new version reuses from an earlier one. If writers
             have appended log files to a reused location, the build reads only these log files. The
             build reads no other reused locations.
@@ -126,7 +128,8 @@ def build_contents(
         if (is_text or column.computed) and (damaged := _damaged(locations, snapshot.files)):
             environment.advice.add(
                 f"{damaged} of {len(snapshot.files)} files {why}: queries read these files "
-                "whatever they ask for"
+                "whatever they ask for",
+                name,
             )
         roots = roots_of(table, snapshot.files)
         listed, roots = store_list(store, index_dir, locations, roots, before)

@@ -199,6 +199,7 @@ def _build(
         index.directory,
         environment,
         snapshot_of(table, index.store, index.directory),
+        name=one.name,
     )
     first = _first_version(table, index, contents, comment, environment)
     version = publish(index.store, index.directory, None, lambda _: first, attempts=1)

@@ -132,6 +132,7 @@ def _refreshed(
             index.directory,
             environment,
             snapshot,
+            name=base.name,
             reused=reused,
             before=known or NOTHING_STORED,
         )

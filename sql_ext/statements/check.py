@@ -7,7 +7,8 @@ from collections.abc import Sequence
 
 from sieve.operations.check import OK, CheckedFile, check_index, refuse_losses
 from sieve.operations.dropped_column import indexed_column, leave_out_dropped
-from sieve.operations.registered_index import only_usable, select, usable
+from sieve.operations.dropped_index import leave_out_if_dropped
+from sieve.operations.registered_index import Usable, only_usable, select, usable
 from sql_ext.statements import commands
 from sql_ext.statements.context import Row, StatementContext
 
@@ -30,24 +31,29 @@ def check(command: commands.CheckIndex, context: StatementContext) -> list[Row]:
     chosen = select(context.indexes(table), table.info.label, command.name, None)
     checkable, problems = leave_out_dropped(table.info, only_usable(chosen))
     context.check_executors(table, [index.manifest.type for index in checkable])
+    every = command.name is None
     checked: list[CheckedFile] = []
+    present: list[Usable] = []
     for index in checkable:
         if not index.manifest.changed_parts(table.info.fingerprint_parts):
             # The report of a lost row contains a key, so the user must have permission to query the
             # column.
             column = indexed_column(table.info, index.manifest)
             context.plan_column(command.table.parts, column)
-        checked += check_index(table, index, command.sample, context.environment)
+        with leave_out_if_dropped(index, table, every=every):
+            checked += check_index(table, index, command.sample, context.environment)
+            present.append(index)
     refuse_losses(table.info.label, checked)
-    if command.name is not None:
+    if not every:
         indexed_column(table.info, usable(chosen[0]).manifest)
     for one in chosen:
         # Raises an error for an unusable index only now, after the check of all other indexes.
-        usable(one)
+        with leave_out_if_dropped(one, table, every=every):
+            usable(one)
     rows: list[Row] = [
         (name, None, "column dropped", problem) for name, problem in problems.items()
     ]
-    for index in checkable:
+    for index in present:
         own = [one for one in checked if one.index == index.name]
         rows.append(_check_summary(index.name, own))
         rows += [

@@ -21,6 +21,7 @@ from sieve.operations.alter import change_index
 from sieve.operations.create import Wanted, create_indexes, default_name, refuse_taken
 from sieve.operations.drop import drop_index
 from sieve.operations.dropped_column import dropped_column, indexed_column, leave_out_dropped
+from sieve.operations.dropped_index import leave_out_if_dropped
 from sieve.operations.follow_table import follow_table
 from sieve.operations.refresh import RefreshMode, refresh_index
 from sieve.operations.registered_index import (
@@ -163,7 +164,8 @@ def refresh(command: commands.RefreshIndex, context: StatementContext) -> list[R
             indexed_column(table.info, usable(one).manifest)
     there = [one for one in chosen if one.name not in names]
     mode = RefreshMode.FULL if command.full else RefreshMode.INCREMENTAL
-    rows = bring_up(table, there, mode, context, followed)
+    every = name is None and column is None
+    rows = bring_up(table, there, mode, context, followed, every=every)
     built, refused = build_missing(missing, command.table, indexes, context)
     return [
         *rows,
@@ -178,7 +180,7 @@ def optimize(command: commands.OptimizeIndex, context: StatementContext) -> list
     chosen = select(context.indexes(table), table.info.label, command.name, None)
     if command.name is not None:
         indexed_column(table.info, usable(chosen[0]).manifest)
-    return bring_up(table, chosen, RefreshMode.COMPACT, context)
+    return bring_up(table, chosen, RefreshMode.COMPACT, context, every=command.name is None)
 
 
 def follow(table: CatalogTable, context: StatementContext) -> frozenset[str]:
@@ -218,6 +220,8 @@ def bring_up(
     mode: RefreshMode,
     context: StatementContext,
     followed: AbstractSet[str] = frozenset(),
+    *,
+    every: bool = True,
 ) -> list[Row]:
     """Refreshes the chosen indexes of a table, and returns the rows of REFRESH.
 
@@ -227,6 +231,8 @@ def bring_up(
     Args:
         followed: names of the indexes that `follow` has updated in this statement. The rows of
             these indexes say ``refreshed`` even if the table's files have not changed.
+        every: whether the statement is about all indexes of the table. The result of such a
+            statement omits indexes that another session drops meanwhile.
     """
     refreshable, problems = leave_out_dropped(table.info, only_usable(chosen))
     context.check_executors(table, [index.manifest.type for index in refreshable])
@@ -234,15 +240,15 @@ def bring_up(
     conflict: ConflictError | None = None
     for index in refreshable:
         try:
-            manifest = refresh_index(table, index, mode, context.environment)
+            with leave_out_if_dropped(index, table, every=every):
+                manifest = refresh_index(table, index, mode, context.environment)
+                _register_refresh(table, index, manifest)
+                change = change_between(index.manifest, manifest)
+                if change == "unchanged" and index.name in followed:
+                    change = "refreshed"
+                outcomes.append(Outcome(manifest, change, context.watch.lap()))
         except ConflictError as error:
             conflict = error
-        else:
-            _register_refresh(table, index, manifest)
-            change = change_between(index.manifest, manifest)
-            if change == "unchanged" and index.name in followed:
-                change = "refreshed"
-            outcomes.append(Outcome(manifest, change, context.watch.lap()))
         context.invalidate(index.directory)
     _announce(table)
     # If the refresh of an index ended with a conflict, raises the error only now, after the
@@ -251,7 +257,8 @@ def bring_up(
         raise conflict
     context.background.clear(table.info.identity.namespace, table.info.identity.table)
     for one in chosen:
-        usable(one)
+        with leave_out_if_dropped(one, table, every=every):
+            usable(one)
     return [*answer_rows(outcomes, context), *(refused_row(*one) for one in problems.items())]
 
 

@@ -9,6 +9,7 @@ from sieve.metadata.creation_record import delete_index
 from sieve.metadata.records import identity_from
 from sieve.metadata.registration import registrations
 from sieve.metadata.retention import FLOOR_MS, HOUR_MS, Retention
+from sieve.operations.dropped_index import leave_out_if_dropped
 from sieve.operations.orphans import Orphan, orphans
 from sieve.operations.registered_index import select, usable
 from sieve.operations.vacuum import vacuum_index
@@ -24,8 +25,9 @@ def vacuum(command: commands.VacuumIndex, context: StatementContext) -> list[Row
     rows: list[Row] = []
     for index in chosen:
         context.environment.changing()
-        went = vacuum_index(usable(index), retention)
-        rows.append((index.name, went.versions, went.files, went.bytes))
+        with leave_out_if_dropped(index, table, every=command.name is None):
+            went = vacuum_index(usable(index), retention)
+            rows.append((index.name, went.versions, went.files, went.bytes))
     return rows
 
 

@@ -89,6 +89,7 @@ def build(
     table: Listed,
     rows: Sequence[int],
     sleep: Callable[[float], Any] = time.sleep,
+    advice: Advice | None = None,
 ) -> tuple[Contents, Locations]:
     """Runs a build; returns the contents of the version, and its list of locations."""
     store = LocalStore()
@@ -98,7 +99,7 @@ def build(
     environment = SimpleNamespace(
         check_cancelled=lambda: None,
         describe_job=lambda _: None,
-        advice=Advice(),
+        advice=advice or Advice(),
         range_bytes=1 << 23,
     )
     with building(monkeypatch, rows):
@@ -110,6 +111,7 @@ def build(
             directory,
             environment,  # type: ignore[arg-type]
             snapshot.stable_snapshot(table.files, store, directory, sleep),
+            name="id_sieve",
         )
     (part,) = made.locations.parts
     data = store.read(f"{directory}/locations/{part.name}")
@@ -152,6 +154,18 @@ def test_file_changed_during_the_build_is_unproven(
     assert proven(locations) == {"a": True, "b": False}
     assert locations.rows.tolist() == [3, 0]
     assert locations.nulls.tolist() == [1, 0]
+
+
+def test_advice_on_damaged_records_is_about_one_index(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Advice on files with damaged records is about the index that the build makes."""
+    table, advice = Listed([data_file("a"), data_file("b")]), Advice()
+    table.info.format_name = "csv"
+    build(monkeypatch, tmp_path, table, [3, -1], advice=advice)
+    ((index, sentence),) = advice
+    assert index == "id_sieve"
+    assert sentence.startswith("1 of 2 files have a damaged record")
 
 
 def test_file_deleted_during_the_build_is_not_listed(

@@ -54,9 +54,9 @@ def test_seconds_are_the_time_of_the_statement(
     """The column `seconds` is the statement's time; it is about 0 if REFRESH does nothing."""
     now, build = [0.0], creating.build_contents
 
-    def slow(*args: Any) -> Any:
+    def slow(*args: Any, name: str) -> Any:
         now[0] += 7
-        return build(*args)
+        return build(*args, name=name)
 
     monkeypatch.setattr(context, "time", SimpleNamespace(monotonic=lambda: now[0]))
     monkeypatch.setattr(creating, "build_contents", slow)
