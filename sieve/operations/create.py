@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import re
 import secrets
 import uuid
 from collections.abc import Callable, Mapping, Sequence
@@ -13,7 +12,6 @@ from types import MappingProxyType
 from sieve.encoding.encoder import Encoder
 from sieve.environment import Environment
 from sieve.errors import InvalidInputError, SieveError, UnavailableError, UnknownOutcomeError
-from sieve.index_key import SUBSTRING
 from sieve.indexing.version_contents import build_contents
 from sieve.metadata.commit import publish
 from sieve.metadata.contents import Contents
@@ -23,22 +21,13 @@ from sieve.metadata.manifest import Manifest
 from sieve.metadata.paths import REGISTERED, pending_writes_dir, versions_dir
 from sieve.metadata.pending_writes import release
 from sieve.metadata.records import IndexUuid, VersionId
-from sieve.metadata.registration import NAME_LIMIT, Registration, property_key
+from sieve.metadata.registration import Registration, property_key
 from sieve.operations.drop import end_index
+from sieve.operations.index_name import Wanted
 from sieve.operations.registered_index import RegisteredIndex
 from sieve.storage.interface import Store, join
-from sieve.tables.column import Column
 from sieve.tables.snapshot import snapshot_of
 from sieve.tables.table import CatalogTable
-from sieve.tables.table_info import TableInfo
-
-
-@dataclass(frozen=True, slots=True)
-class Wanted:
-    """The name and the column of an index that the statement creates."""
-
-    name: str
-    column: Column
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,19 +38,6 @@ class _Begun:
     registration: Registration
     store: Store
     directory: str
-
-
-def default_name(column: Column) -> str:
-    """The default name of an index: ``a_b_sieve`` for column ``a.b``.
-
-    For the expression ``lower(email)``, the name is ``lower_email_sieve``. For a substring index on
-    the same expression, the name is ``lower_email_substring_sieve``.
-    """
-    if not column.computed:
-        return "_".join(column.path).lower() + "_sieve"
-    words = re.sub(r"\W+", "_", column.path[-1]).strip("_")
-    end = "_substring_sieve" if column.kind == SUBSTRING else "_sieve"
-    return words[: NAME_LIMIT - len(end)].lower() + end
 
 
 def create_indexes(
@@ -263,32 +239,3 @@ def _sweep(table: CatalogTable, environment: Environment) -> None:
     # If this deletion fails, CREATE still creates the new index.
     with contextlib.suppress(SieveError):
         remove_abandoned(environment.open_store(root), root, table.info.identity, known)
-
-
-def refuse_taken(
-    wanted: Sequence[Wanted], taken: Mapping[str, tuple[str, ...]], info: TableInfo
-) -> None:
-    """Raises InvalidInputError if an index's name is in use, or occurs twice in the statement.
-
-    Args:
-        taken: a dict from each index name in use to the key of the index.
-    """
-    for one in wanted:
-        key = taken.get(one.name.lower())
-        if key == one.column.key:
-            raise InvalidInputError(
-                "SIEVE_INDEX_EXISTS",
-                f"table {info.label} already has an index {one.name}; choose another name, REFRESH "
-                "it, or use CREATE SIEVE INDEX IF NOT EXISTS",
-            )
-        if key is not None:
-            other = "a dropped column" if (column := info.column_of(key)) is None else column.typed
-            raise InvalidInputError(
-                "SIEVE_INDEX_EXISTS",
-                f"table {info.label} already has an index {one.name}, on {other}; use CREATE SIEVE "
-                f"INDEX <another name> ON ... for {one.column.typed}, or DROP that index first",
-            )
-    if len({one.name.lower() for one in wanted}) < len(wanted):
-        raise InvalidInputError(
-            "SIEVE_INDEX_EXISTS", f"the statement names index {wanted[0].name} twice"
-        )

@@ -43,10 +43,9 @@ def listed(column: Column) -> str:
     return _respelled(sql) if re.fullmatch(_PATH, sql) else sql
 
 
-def create_statement(table: Table, column: Column, index: str | None = None) -> str:
-    """The statement that creates an index on a column, by default with the default name."""
-    named = "" if index is None else f"{spelled((index,))} "
-    return f"CREATE SIEVE INDEX {named}{_on(table, column)}"
+def create_statement(table: Table, column: Column) -> str:
+    """The statement that creates an index on a column, with the default name."""
+    return f"CREATE SIEVE INDEX {_on(table, column)}"
 
 
 def estimate_statement(table: Table, column: Column) -> str:

@@ -21,8 +21,9 @@ from sieve.metadata.index_options import AUTO, IndexOptions
 from sieve.metadata.manifest import Manifest
 from sieve.metadata.records import TableIdentity, identity_from
 from sieve.metadata.registration import registrations
-from sieve.operations.create import Wanted, create_indexes
+from sieve.operations.create import create_indexes
 from sieve.operations.drop import end_index
+from sieve.operations.index_name import Wanted
 from sieve.operations.refresh import RefreshMode
 from sieve.operations.registered_index import Disabled, Ready, only_usable, open_index
 from sieve.operations.reregister import reregister

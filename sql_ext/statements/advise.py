@@ -9,7 +9,6 @@ that the user may not query, because it would otherwise reveal what other users 
 
 from __future__ import annotations
 
-import itertools
 import logging
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -19,15 +18,14 @@ from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 
 from sieve.errors import SieveError, UnsupportedError
-from sieve.index_key import expression_of, kind_of, shown
+from sieve.index_key import kind_of, shown
 from sieve.metadata.index_options import IndexOptions
-from sieve.metadata.registration import NAME_LIMIT
 from sieve.metadata.scan_history import saved_records
 from sieve.operations.column_test import column_test, tested_by_build
-from sieve.operations.create import Wanted, check_wanted, default_name
+from sieve.operations.create import check_wanted
+from sieve.operations.index_name import Wanted, default_name
 from sieve.operations.judgement import benefit_of_version
 from sieve.operations.registered_index import RegisteredIndex, Usable
-from sieve.tables import column as tables
 from sieve.tables.table import CatalogTable
 from sieve.workload.benefit import WORTHWHILE_SHARE, Benefit
 from sieve.workload.column_use import Column
@@ -58,15 +56,15 @@ def advise(command: commands.AdviseIndexes, context: StatementContext) -> list[R
     own = parse_record(context.driver.scans())
     now_ms = round(time.time() * 1000)
     record = add_up([own, *_saved(command, own.driver, now_ms, context)], now_ms)
-    taken: dict[Table, set[str]] = {}
+    tables: set[Table] = set()
     indexed: dict[TableColumn, str] = {}
     existing: list[Row] = []
     for name, table in _tables(command, record, context):
         indexes = context.indexes(table)
+        tables.add(name)
         columns = {
             index.name: table.info.name_of(index.registration.column) for index in indexes.values()
         }
-        taken[name] = set(indexes)
         for index in indexes.values():
             # For an index on an expression, the records of scans contain the expression's key.
             for column in (columns[index.name], index.registration.column):
@@ -75,31 +73,10 @@ def advise(command: commands.AdviseIndexes, context: StatementContext) -> list[R
                     context.tests[name, column] = tested_by_build(index.manifest)
         existing += _existing(name, columns, indexes, record)
         context.environment.check_cancelled()
-    groups = [group for group in record.workload if group.table in taken]
+    groups = [group for group in record.workload if group.table in tables]
     wanted = _wanted(groups, indexed, context)
     existing.sort(key=lambda row: (row[0], -row[10]))
-    names = [_index_name(one.column, taken[one.table]) for one in wanted]
-    rows = [_create_row(*one, record.days) for one in zip(wanted, names, strict=True)]
-    return [*rows, *existing]
-
-
-def _index_name(column: Column, taken: set[str]) -> str | None:
-    """A name for an index that is not yet taken; None if this is the default name.
-
-    The indexes on ``a + b`` and ``a * b`` have the same default name. The function adds the name to
-    ``taken``.
-    """
-    sql = expression_of(column)
-    path = column if sql is None else (sql,)
-    default = default_name(tables.Column(path, "", column))
-    name = default
-    for number in itertools.count(2):
-        if name not in taken:
-            break
-        end = f"_{number}"
-        name = default[: NAME_LIMIT - len(end)] + end
-    taken.add(name)
-    return None if name == default else name
+    return [*(_create_row(one, record.days) for one in wanted), *existing]
 
 
 def _wanted(
@@ -191,7 +168,7 @@ def _tables(
                 continue
 
 
-def _create_row(one: Suggestion, name: str | None, days: float) -> Row:
+def _create_row(one: Suggestion, days: float) -> Row:
     return (
         "create",
         *one.table,
@@ -203,7 +180,7 @@ def _create_row(one: Suggestion, name: str | None, days: float) -> Row:
         round(one.files_after, 2),
         round(one.bytes_read / days),
         round(one.bytes_saved / days),
-        create_statement(one.table, one.column, name),
+        create_statement(one.table, one.column),
         estimate_statement(one.table, one.column),
     )
 

@@ -18,11 +18,12 @@ from sieve.metadata.manifest import Manifest
 from sieve.metadata.records import TableIdentity, same_table
 from sieve.metadata.transitions import Change, Disable, Enable, SetOptions
 from sieve.operations.alter import change_index
-from sieve.operations.create import Wanted, create_indexes, default_name, refuse_taken
+from sieve.operations.create import create_indexes
 from sieve.operations.drop import drop_index
 from sieve.operations.dropped_column import dropped_column, indexed_column, leave_out_dropped
 from sieve.operations.dropped_index import leave_out_if_dropped
 from sieve.operations.follow_table import follow_table
+from sieve.operations.index_name import Wanted, refuse_taken, with_default_names
 from sieve.operations.refresh import RefreshMode, refresh_index
 from sieve.operations.registered_index import (
     Malformed,
@@ -50,9 +51,13 @@ def create(command: commands.CreateIndex, context: StatementContext) -> list[Row
     options = options_of(given, IndexOptions())
     table = context.table(command.table)
     columns = [table.column(column.parts, kind) for column in command.columns]
-    wanted = [Wanted((command.name or default_name(column)).lower(), column) for column in columns]
     there = context.indexes(table)
     present = {name: index for name, index in there.items() if not is_gone(index)}
+    taken = {name: index.registration.column for name, index in present.items()}
+    if command.name is None:
+        wanted = with_default_names(columns, taken)
+    else:
+        wanted = [Wanted(command.name.lower(), column) for column in columns]
     replaced = {w.name: there[w.name] for w in wanted if command.replace and w.name in there}
     for old in replaced.values():
         # If the store of an index does not answer, Sieve cannot tell whether the index exists. So
@@ -67,12 +72,8 @@ def create(command: commands.CreateIndex, context: StatementContext) -> list[Row
             _advise_of_other(table, one, given, manifest, context)
     else:
         unchanged = []
-        taken = {
-            name: index.registration.column
-            for name, index in present.items()
-            if name not in replaced
-        }
-        refuse_taken(wanted, taken, table.info)
+        others = {name: key for name, key in taken.items() if name not in replaced}
+        refuse_taken(wanted, others, table.info)
     outcomes = [Outcome(manifest, "unchanged", context.watch.lap()) for _, manifest in unchanged]
     if wanted and not table.info.persistent:
         context.environment.advice.add(

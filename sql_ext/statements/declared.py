@@ -20,7 +20,8 @@ from dataclasses import dataclass, field, replace
 from sieve.errors import InvalidInputError, UnsupportedError
 from sieve.metadata.index_options import IndexOptions
 from sieve.metadata.registration import DECLARED_COLUMNS, DECLARED_OPTIONS
-from sieve.operations.create import Wanted, check_wanted, create_indexes, default_name, refuse_taken
+from sieve.operations.create import check_wanted, create_indexes
+from sieve.operations.index_name import Wanted, default_name, with_default_names
 from sieve.operations.refresh import RefreshMode, refresh_index
 from sieve.operations.registered_index import RegisteredIndex, is_gone, only_usable
 from sieve.tables.column import Column
@@ -86,7 +87,7 @@ def find_missing(table: CatalogTable, indexes: Mapping[str, RegisteredIndex]) ->
     usable = {name: one for name, one in indexes.items() if not is_gone(one)}
     taken = {name: one.registration.column for name, one in usable.items()}
     indexed = set(taken.values())
-    wanted: dict[str, Wanted] = {}
+    wanted: list[Wanted] = []
     options, kind = IndexOptions(), None
     try:
         text = declared.get(DECLARED_OPTIONS, "").strip()
@@ -101,17 +102,17 @@ def find_missing(table: CatalogTable, indexes: Mapping[str, RegisteredIndex]) ->
         name = default_name(Column(path.parts, ""))
         try:
             column = table.column(path.parts, kind)
-            one = Wanted(default_name(column), column)
-            if one.column.key in indexed:
+            if column.key in indexed:
                 continue
-            refuse_taken([one], taken | {w.name: w.column.key for w in wanted.values()}, table.info)
+            (one,) = with_default_names([column], taken)
             check_wanted(table, one, options)
         except (InvalidInputError, UnsupportedError) as error:
             refused.append(Refused(name, f"{error.message} (declared by {DECLARED_COLUMNS})"))
         else:
-            wanted[one.name] = one
-            indexed.add(one.column.key)
-    return MissingIndexes(tuple(wanted.values()), options, tuple(refused))
+            wanted.append(one)
+            taken[one.name] = column.key
+            indexed.add(column.key)
+    return MissingIndexes(tuple(wanted), options, tuple(refused))
 
 
 def build_missing(

@@ -6,9 +6,10 @@ import json
 from dataclasses import replace
 
 from sieve.metadata.index_options import IndexOptions
-from sieve.operations.create import Wanted, check_wanted, default_name
+from sieve.operations.create import check_wanted
 from sieve.operations.estimate import FRONTIER, estimate_index
 from sieve.operations.estimate_predicate import Asked
+from sieve.operations.index_name import Wanted, default_name
 from sieve.predicate.tree import parse
 from sql_ext.statements import commands
 from sql_ext.statements.context import Row, StatementContext, kind_option, options_of

@@ -10,9 +10,8 @@ import pytest
 from pyspark.errors import PySparkException
 
 from sieve.errors import InvalidInputError, SieveError, UnavailableError
-from sieve.operations.create import Wanted, _undo, refuse_taken
+from sieve.operations.create import _undo
 from sieve.storage.local import LocalStore
-from sieve.tables.table_info import table_info_from
 from tests.fake_spark import MetastoreFault, Session, Warehouse, registrations, without_spark
 
 STORE = LocalStore()
@@ -86,25 +85,6 @@ def test_invalid_create_writes_nothing(tmp_path: Path) -> None:
     with without_spark(), pytest.raises(InvalidInputError, match="1 to 128 characters"):
         Session(warehouse, calls.append).sql(f"CREATE SIEVE INDEX {'x' * 129} ON t (id)")
     assert [call for call in calls if "mkdirs" in call or "create" in call] == []
-
-
-def test_name_is_taken_in_any_letter_case(tmp_path: Path) -> None:
-    """CREATE refuses a name that another index has, in any letter case.
-
-    The other index can exist already, or the same statement can create it.
-    """
-    warehouse = Warehouse(tmp_path)
-    warehouse.create_table("t", [[1]])
-    info = table_info_from(warehouse.info("t"))
-    (column,) = info.columns
-    a, b, capital = (Wanted(name, column) for name in ("a", "b", "B"))
-    refuse_taken([a, b], {"c": ("id",)}, info)
-    with pytest.raises(InvalidInputError, match=r"table shop\.t already has an index B; choose"):
-        refuse_taken([a, capital], {"c": ("id",), "b": ("id",)}, info)
-    with pytest.raises(InvalidInputError, match=r"already has an index b, on a dropped column;"):
-        refuse_taken([b], {"b": ("gone",)}, info)
-    with pytest.raises(InvalidInputError, match="the statement names index b twice"):
-        refuse_taken([b, a, capital], {}, info)
 
 
 class Undone:

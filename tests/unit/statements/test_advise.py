@@ -128,20 +128,6 @@ def test_a_table_or_a_database(session: Session) -> None:
     assert [row["namespace"] for row in advice(session, "IN other")] == ["other"]
 
 
-def test_indexes_with_the_same_default_name_get_other_names() -> None:
-    """A suggested index gets a number if an index or another suggestion has its default name."""
-    taken = {"a_b_sieve_2"}
-    keys = [("", "(a + b)"), ("", "(a * b)"), ("", "a - b"), ("c",)]
-    names = [advise._index_name(key, taken) for key in keys]
-    assert names == [None, "a_b_sieve_3", "a_b_sieve_4", None]
-    assert taken == {"a_b_sieve", "a_b_sieve_2", "a_b_sieve_3", "a_b_sieve_4", "c_sieve"}
-    long = ("", " + ".join(["column_with_a_long_name"] * 9))
-    assert advise._index_name(long, taken) is None
-    name = advise._index_name(long, taken)
-    assert name is not None
-    assert (len(name), name[-2:]) == (128, "_2")
-
-
 def test_column_that_an_index_cannot_help_is_not_suggested(
     session: Session, tests: dict[str, ColumnTest]
 ) -> None:

@@ -124,7 +124,6 @@ def test_columns_are_identifiers(warehouse: Warehouse, columns: str, names: list
         ("a", "a_sieve", "index one of its fields"),
         ("part", "part_sieve", "partition column"),
         ("tags", "tags_sieve", "cannot be indexed"),
-        ("a_b, a.b", "a_b_sieve", "CREATE SIEVE INDEX"),
         ("id,,day", None, "line 1, column 10"),
         ("id) OPTIONS (budget = '50%'", None, "sieve.columns"),
         ("id day", None, "sieve.columns"),
@@ -191,9 +190,14 @@ def test_any_index_on_the_column_counts(warehouse: Warehouse) -> None:
     assert missing(warehouse, "id", has={"mine": "id"}).wanted == ()
     assert missing(warehouse, "id", has={"mine": "id"}, state=Failed).wanted == ()
     assert len(missing(warehouse, "id", has={"mine": "id"}, state=Gone).wanted) == 1
-    taken = missing(warehouse, "id", has={"id_sieve": "Day"})
-    assert taken.wanted == ()
-    assert taken.refused[0].name == "id_sieve"
+
+
+def test_declared_index_gets_a_free_name(warehouse: Warehouse) -> None:
+    """If an index on another column has the default name, a declared index gets a number."""
+    (one,) = missing(warehouse, "id", has={"id_sieve": "Day"}).wanted
+    assert one.name == "id_sieve_2"
+    two = missing(warehouse, "a_b, a.b").wanted
+    assert [one.name for one in two] == ["a_b_sieve", "a_b_sieve_2"]
 
 
 def test_refresh_builds_the_declared_index(warehouse: Warehouse) -> None:

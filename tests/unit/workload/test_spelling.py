@@ -58,7 +58,6 @@ def test_names_in_keys_are_quoted_like_columns(sql: str, text: str) -> None:
 def test_statement_can_name_the_index() -> None:
     """Without a name, the statement leaves the choice of the name to Sieve."""
     assert create_statement(("db", "t"), ("a",)) == "CREATE SIEVE INDEX ON db.t (a)"
-    assert create_statement(("db", "t"), ("a",), "a 2") == "CREATE SIEVE INDEX `a 2` ON db.t (a)"
 
 
 def test_statements_parse_back_to_the_names() -> None:
