@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from spark_session import Lab
+from spark_session import COMPILED, Lab
 
 SECRET = "utrecht"
 QUERIES = (
@@ -202,6 +202,37 @@ def test_each_suggestion_is_accepted_and_not_repeated(lab: Lab) -> None:
     left = sorted((row["column"], row["action"]) for row in advice(lab, "ON odd"))
     assert left == sorted((column, "keep") for column in wanted)
     lab.sql("DROP TABLE odd")
+
+
+@pytest.mark.usefixtures("tables")
+@pytest.mark.skipif("__import__('pyspark').__version__ < '4'", reason="VARIANT came with Spark 4")
+@pytest.mark.parametrize("pushed", ["true", "false"])
+def test_advice_names_paths_in_a_variant(lab: Lab, pushed: str) -> None:
+    """ADVISE proposes an index on a path and its type, whether Spark pushes the path or not."""
+    lab.sql(
+        "CREATE TABLE logs USING parquet AS SELECT "
+        """parse_json(concat('{"n":', id, ',"user":{"name":"u', id, '"}}')) AS v """
+        "FROM range(0, 1000, 1, 10)"
+    )
+    wanted = {
+        "variant_get(v, '$.n', 'BIGINT')": "variant_get(v, '$.n', 'bigint') = 717",
+        "try_variant_get(v, '$.user.name', 'STRING')": (
+            "try_variant_get(v, '$.user.name', 'string') = 'u717'"
+        ),
+    }
+    # Spark reads single parts of a VARIANT only in compiled queries.
+    with lab.settings(COMPILED | {"spark.sql.variant.pushVariantIntoScan": pushed}):
+        for predicate in wanted.values():
+            lab.sql(f"SELECT count(*) FROM logs WHERE {predicate}")
+        rows = {row["column"]: row for row in advice(lab, "ON logs")}
+        assert set(rows) == set(wanted)
+        for row in rows.values():
+            create_without_advice(lab, row)
+        for predicate in wanted.values():
+            lab.check(f"SELECT count(*) FROM logs WHERE {predicate}", exactly=1)
+        left = {row["column"]: row["action"] for row in advice(lab, "ON logs")}
+        assert left == dict.fromkeys(wanted, "keep")
+    lab.sql("DROP TABLE logs")
 
 
 @pytest.mark.long

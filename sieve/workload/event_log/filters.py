@@ -97,8 +97,11 @@ class ScanSchema:
         """Returns whether the scan has this column.
 
         If Spark truncated the scan's schema or the plan does not contain it, the result is also
-        True for each column that a filter names.
+        True for each column that a filter names. The result is False for a part of a VARIANT, of
+        which the plan shows no path: Spark reads a struct with the fields 0, 1, ... instead.
         """
+        if column[-1].isdigit() and f"{column[0]}:struct<0:" in self._text:
+            return False
         if all(f"<{name}:" in self._text or f",{name}:" in self._text for name in column):
             return True
         filtered = re.search(rf"(?<!\w){re.escape(column[0])}#\d", self._filters) is not None

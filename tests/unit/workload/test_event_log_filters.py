@@ -277,3 +277,14 @@ def test_long_hostile_text_is_read_in_time() -> None:
     with pytest.raises(UnreadableFilterError):
         uses("[EqualTo(name," + "(" * 400_000 + ")]")
     assert time.monotonic() - start < 5
+
+
+def test_parts_of_a_variant_are_no_columns() -> None:
+    """A plan shows no paths in a VARIANT, so predicates on its parts are not uses of a column."""
+    pushed, filters = "[EqualTo(v.`0`,7), GreaterThan(id,3)]", "[(v#1.0 = 7), (id#2L > 3)]"
+    schema = ScanSchema("struct<id:bigint,v:struct<0:int>>", filters)
+    assert column_uses(pushed, filters, schema) == {("id",): ColumnUse(Kind.RANGE)}
+    schema = ScanSchema("struct<v:struct<a:int,0:int>>", filters)
+    assert column_uses("[EqualTo(v.`0`,7)]", filters, schema) == {
+        ("v", "0"): ColumnUse(Kind.EQUALS)
+    }

@@ -11,6 +11,9 @@ object Variants {
   /** Returns the expression unchanged, because Spark 3.5 has no VARIANT columns. */
   def withoutPushed(e: Expression): Expression = e
 
+  /** Returns the expression unchanged, because Spark 3.5 has no VARIANT columns. */
+  def withTypes(e: Expression): Expression = e
+
   /** False for every type, because Spark 3.5 has no VARIANT columns. */
   def isPushed(of: DataType): Boolean = false
 }

@@ -1,5 +1,6 @@
 package org.apache.spark.sql.sieve.base
 
+import org.apache.spark.sql.catalyst.analysis.UnresolvedFunction
 import org.apache.spark.sql.catalyst.expressions.{Attribute, Cast, EvalMode, Expression, GetStructField, Literal}
 import org.apache.spark.sql.catalyst.expressions.variant.VariantGet
 import org.apache.spark.sql.execution.datasources.VariantMetadata
@@ -28,6 +29,14 @@ object Variants {
   }.transformUp {
     case Cast(VariantGet(column, path, VariantType, _, own), to, zone, mode @ (EvalMode.ANSI | EvalMode.TRY)) =>
       VariantGet(column, path, to, mode == EvalMode.ANSI, zone.orElse(own))
+  }
+
+  /**
+   * Replaces each expression that extracts a typed part of a VARIANT by a call with the type as an argument, because
+   * Catalyst's SQL of the expression lacks the type.
+   */
+  def withTypes(e: Expression): Expression = e.transformUp {
+    case get @ VariantGet(column, path, to, _, _) => UnresolvedFunction(get.prettyName, Seq(column, path, Literal(to.sql)), isDistinct = false)
   }
 
   /** True for a struct type that Spark uses in place of VARIANT if a scan reads only parts of the VARIANT. */

@@ -2,6 +2,7 @@ package org.apache.spark.sql.sieve.predicate
 
 import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.util.quoteIfNeeded
+import org.apache.spark.sql.sieve.base.Variants
 import org.apache.spark.sql.types._
 
 /**
@@ -12,8 +13,10 @@ import org.apache.spark.sql.types._
  */
 final class ProposedExpressions(indexed: IndexedExpressions) extends IndexedExpressions(Nil) {
   override def key(e: Expression, path: Expression => Option[Seq[String]]): Option[(Seq[String], DataType)] =
-    indexed.key(e, path).orElse(
-      if (ProposedExpressions.isWorthwhile(e, path)) Some(IndexedExpression.key(ProposedExpressions.sql(e)) -> e.dataType) else None)
+    indexed.key(e, path).orElse {
+      val whole = Variants.withoutPushed(e)
+      if (ProposedExpressions.isWorthwhile(whole, path)) Some(IndexedExpression.key(ProposedExpressions.sql(whole)) -> e.dataType) else None
+    }
 
   override def key(kind: String, e: Expression, path: Expression => Option[Seq[String]]): Option[Seq[String]] =
     indexed.key(kind, e, path).orElse(
@@ -88,7 +91,7 @@ private object ProposedExpressions {
    * The SQL of an expression. Catalyst quotes each name of a struct's field, but the key of an index contains quotes only
    * around names that need quotes. So attributes with the same names replace the fields.
    */
-  private def sql(e: Expression): String = e.transformDown {
+  private def sql(e: Expression): String = Variants.withTypes(e).transformDown {
     case a: AttributeReference if a.qualifier.isEmpty => a
     case named @ (_: AttributeReference | _: GetStructField | _: GetArrayStructFields) if names(named).nonEmpty =>
       val path = names(named).get
