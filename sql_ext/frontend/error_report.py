@@ -2,8 +2,9 @@
 
 For a Sieve error, the report contains the error's own condition. For an exception of Spark or the
 JVM, the report contains the exception's message. If the class or SQLSTATE of such an exception
-means that the user lacks a permission, the condition is ``SIEVE_PERMISSION_DENIED``. For any other
-exception, the condition is ``SIEVE_INTERNAL_ERROR``.
+means that the user lacks a permission, the condition is ``SIEVE_PERMISSION_DENIED``. If a user
+cancelled the statement's Spark job, the condition is ``SIEVE_CANCELLED``. For any other exception,
+the condition is ``SIEVE_INTERNAL_ERROR``.
 """
 
 from __future__ import annotations
@@ -15,10 +16,17 @@ from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 
 from sieve.errors import SieveError
-from sieve.storage.java_errors import INSUFFICIENT_PRIVILEGE, causes, denied, sql_state
+from sieve.storage.java_errors import (
+    INSUFFICIENT_PRIVILEGE,
+    causes,
+    conditions,
+    denied,
+    sql_state,
+)
 from sql_ext.frontend import sql_states
 
 INTERNAL: Final = "SIEVE_INTERNAL_ERROR"
+CANCELLED: Final = "SIEVE_CANCELLED"
 _SPARK: Final = "SIEVE_SPARK_ERROR"
 _DENIED: Final = "SIEVE_PERMISSION_DENIED"
 _GENERAL: Final = "HY000"
@@ -60,6 +68,8 @@ def _spark_error(error: Exception, text: str, condition: str | None = None) -> E
         return ErrorReport(condition, text.removeprefix(f"[{condition}] "), state)
     if denied(error):
         return ErrorReport(_DENIED, text, INSUFFICIENT_PRIVILEGE)
+    if "SPARK_JOB_CANCELLED" in conditions(error):
+        return ErrorReport(CANCELLED, text, sql_states.OF_CONDITION[CANCELLED])
     return ErrorReport(_SPARK, text, state)
 
 

@@ -21,8 +21,15 @@ CODE = Path(__file__).parents[3]
 class Java:
     """Replaces a Java exception as py4j presents it: class, superclasses, state and cause."""
 
-    def __init__(self, *classes: str, state: str | None = None, cause: Java | None = None) -> None:
+    def __init__(
+        self,
+        *classes: str,
+        state: str | None = None,
+        cause: Java | None = None,
+        condition: str | None = None,
+    ) -> None:
         self._classes, self._state, self._cause = classes, state, cause
+        self._condition = condition
 
     def getClass(self) -> Any:  # noqa: N802 - Java's name
         above: Any = None
@@ -32,6 +39,11 @@ class Java:
 
     def getCause(self) -> Java | None:  # noqa: N802 - Java's name
         return self._cause
+
+    def getCondition(self) -> str | None:  # noqa: N802 - Spark's name
+        if self._condition is None:
+            raise TypeError
+        return self._condition
 
     def getSqlState(self) -> str | None:  # noqa: N802 - Spark's name
         if self._state is None:
@@ -73,6 +85,15 @@ def test_errors_of_spark_keep_their_state() -> None:
     other = error_report(spark_error(Java("java.io.IOException")))
     assert (other.condition, other.sql_state) == ("SIEVE_SPARK_ERROR", "HY000")
     assert error_report(ValueError("x")).sql_state == "XX000"
+
+
+def test_cancelled_job_cancels_the_statement() -> None:
+    """If a user cancels the Spark job of a statement, the statement's error says so."""
+    job = Java("org.apache.spark.SparkException", state="XXKDA", condition="SPARK_JOB_CANCELLED")
+    report = error_report(spark_error(Java("java.lang.RuntimeException", cause=job)))
+    assert (report.condition, report.sql_state) == ("SIEVE_CANCELLED", "HY008")
+    other = Java("org.apache.spark.SparkException", state="XX000", condition="INTERNAL_ERROR")
+    assert error_report(spark_error(other)).condition == "SIEVE_SPARK_ERROR"
 
 
 @pytest.mark.parametrize(
