@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Final
 
-from sieve.reader.cache import FileCache
+from sieve.reader.lru_cache import FileCache
 
 COLUMNS: Final = (("counter", "STRING"), ("reason", "STRING"), ("value", "BIGINT"))
 

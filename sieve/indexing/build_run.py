@@ -34,7 +34,7 @@ from sieve.metadata.index_options import AUTO, IndexOptions
 from sieve.metadata.key_bounds import KeyBounds
 from sieve.metadata.pending_writes import discard_run
 from sieve.metadata.records import Expected, RunRef
-from sieve.reader.cache import FileCache
+from sieve.reader.lru_cache import FileCache
 from sieve.reader.run_reader import Run
 from sieve.storage.interface import Store
 from sieve.tables.column import Column

@@ -16,7 +16,7 @@ from sieve.encoding.hashing import hash_codes
 from sieve.indexing.batches import Batches, together
 from sieve.indexing.check_rounds import Round
 from sieve.metadata.records import Range
-from sieve.reader.cache import FileCache
+from sieve.reader.lru_cache import FileCache
 from sieve.reader.run_reader import Run
 from sieve.storage.interface import READ_LIMIT
 

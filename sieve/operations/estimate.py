@@ -50,7 +50,7 @@ from sieve.operations.estimate_predicate import Asked, Reads, ends, reads
 from sieve.operations.estimate_sample import FEW, FileSample, sample_files, seconds_to_make
 from sieve.operations.judgement import of_queries
 from sieve.operations.timed_steps import TimedSteps
-from sieve.reader.cache import FileCache
+from sieve.reader.lru_cache import FileCache
 from sieve.reader.run_file import SCHEMA, describe_run
 from sieve.reader.run_reader import Run
 from sieve.segments.budget import within_budget

@@ -31,8 +31,8 @@ from sieve.metadata.manifest import Manifest
 from sieve.metadata.path_list import concat_paths
 from sieve.metadata.records import VersionId
 from sieve.predicate.key_ranges import KeyRanges
-from sieve.reader.cache import FileCache
 from sieve.reader.flag_slices import Gather, gather
+from sieve.reader.lru_cache import FileCache
 from sieve.reader.packed_files import Files, PackedFiles
 from sieve.reader.top_k import BOUNDING_FORMATS, Order, needed
 from sieve.reader.version_reader import OpenVersion

@@ -44,13 +44,13 @@ from sieve.predicate.tree import (
     not_understood,
 )
 from sieve.reader.bulkhead import Bulkhead
-from sieve.reader.cache import FileCache
 from sieve.reader.file_numbering import (
     FileNumbering,
     FileNumberings,
     NumberedVersions,
     UnreadableIndexError,
 )
+from sieve.reader.lru_cache import FileCache
 from sieve.reader.reason import Reason
 from sieve.reader.request import PartialVisibility, PruneAnswer, PruneRequest, Skip
 from sieve.reader.top_k import BOUNDING_ANY_TIME, Present

@@ -19,8 +19,8 @@ from sieve.encoding.encoder import GREATEST, LEAST
 from sieve.errors import CorruptError, SieveError
 from sieve.metadata.paths import run_file
 from sieve.metadata.records import FileRef, Range, RunRef
-from sieve.reader.cache import FileCache
 from sieve.reader.entry_table import Chunk
+from sieve.reader.lru_cache import FileCache
 from sieve.reader.packed_chunk import PackedChunk
 from sieve.reader.run_file import RunFile, parse_run_file
 from sieve.segments.entries import Ends

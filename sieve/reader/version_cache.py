@@ -18,7 +18,7 @@ from sieve.metadata.commit import newest, read_version
 from sieve.metadata.history import vacuumed
 from sieve.metadata.registration import Registration
 from sieve.predicate.tree import Column
-from sieve.reader.cache import Cache, FileCache
+from sieve.reader.lru_cache import Cache, FileCache
 from sieve.reader.reason import Reason
 from sieve.reader.request import PruneRequest
 from sieve.reader.usable_version import reason_of, why_unusable

@@ -21,8 +21,8 @@ from sieve.metadata.manifest import Manifest
 from sieve.metadata.paths import locations_file
 from sieve.metadata.records import PartRef
 from sieve.predicate.key_ranges import KeyRanges
-from sieve.reader.cache import FileCache
 from sieve.reader.extents import Extents, concat_ends, ends_of, extents
+from sieve.reader.lru_cache import FileCache
 from sieve.reader.placement import Placement, place
 from sieve.reader.run_reader import Run, verified
 from sieve.storage.interface import Store

@@ -16,7 +16,7 @@ from sieve.index_key import KINDS
 from sieve.metadata.index_options import IndexOptions, parse_options
 from sieve.metadata.records import SESSION
 from sieve.operations.registered_index import RegisteredIndex, list_indexes
-from sieve.reader.cache import FileCache
+from sieve.reader.lru_cache import FileCache
 from sieve.tables.column import Column
 from sieve.tables.registered_table import RegisteredTable
 from sieve.tables.resolve import open_registered, open_table, plan_column

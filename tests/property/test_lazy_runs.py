@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from sieve.encoding.encoder import GREATEST, LEAST, Encoder
 from sieve.encoding.hashing import hash_codes
 from sieve.reader import run_file
-from sieve.reader.cache import Cache
+from sieve.reader.lru_cache import Cache
 from sieve.reader.run_file import describe_run
 from sieve.reader.run_reader import Run
 from sieve.segments.blocks.cut_blocks import cut_segments

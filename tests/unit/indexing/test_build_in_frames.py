@@ -18,7 +18,7 @@ from sieve.indexing.build_run import BuiltRun
 from sieve.indexing.tiling import Tiling, whole_files
 from sieve.metadata.index_options import IndexOptions
 from sieve.metadata.paths import run_dir
-from sieve.reader.cache import FileCache
+from sieve.reader.lru_cache import FileCache
 from sieve.reader.run_reader import Run
 from sieve.storage.local import LocalStore
 from sieve.tables.column import Column

@@ -32,7 +32,7 @@ from sieve.metadata.records import CreatedBy, LocationsRef
 from sieve.metadata.registration import Registration
 from sieve.operations.refresh import RefreshMode, refresh_index
 from sieve.operations.registered_index import Ready
-from sieve.reader.cache import Cache
+from sieve.reader.lru_cache import Cache
 from sieve.reader.version_reader import open_version, read_locations
 from sieve.storage.interface import GoneError
 from sieve.storage.local import LocalStore

@@ -19,7 +19,6 @@ from sieve.metadata.path_list import PathList
 from sieve.metadata.records import VersionId
 from sieve.predicate.key_ranges import KeyRanges
 from sieve.reader import file_numbering
-from sieve.reader.cache import FileCache
 from sieve.reader.file_numbering import (
     FileNumbering,
     FileNumberings,
@@ -27,6 +26,7 @@ from sieve.reader.file_numbering import (
     UnreadableIndexError,
 )
 from sieve.reader.flag_slices import gather
+from sieve.reader.lru_cache import FileCache
 from sieve.reader.packed_files import Files
 from sieve.reader.placement import Bits
 from sieve.reader.version_reader import OpenVersion, open_version

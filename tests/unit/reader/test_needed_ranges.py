@@ -14,10 +14,10 @@ from sieve.encoding.encoder import Encoder
 from sieve.errors import CorruptError
 from sieve.metadata.file_ranges import whole_files
 from sieve.predicate.tree import Or
-from sieve.reader.cache import Cache
 from sieve.reader.extents import LocationEnds, extents
 from sieve.reader.file_numbering import NumberedVersions
 from sieve.reader.flag_slices import gather
+from sieve.reader.lru_cache import Cache
 from sieve.reader.run_reader import Run
 from sieve.reader.top_k import Order
 from sieve.segments.blocks.format import CSR, Segment, encode_segment

@@ -21,7 +21,7 @@ from sieve.encoding.hashing import hash_codes
 from sieve.errors import CorruptError, UnsupportedError
 from sieve.metadata.records import RunFileRef, RunRef
 from sieve.reader import run_file
-from sieve.reader.cache import Cache, FileCache
+from sieve.reader.lru_cache import Cache, FileCache
 from sieve.reader.run_file import RunFile, describe_run, parse_run_file
 from sieve.reader.run_reader import Run
 from sieve.segments.blocks.format import CSR, Segment, encode_segment

@@ -21,7 +21,7 @@ from sieve.errors import (
 from sieve.metadata.manifest import render_manifest
 from sieve.metadata.records import VersionId
 from sieve.metadata.registration import Registration
-from sieve.reader.cache import FileCache
+from sieve.reader.lru_cache import FileCache
 from sieve.reader.reason import Reason
 from sieve.reader.usable_version import reason_of
 from sieve.reader.version_cache import VersionCache

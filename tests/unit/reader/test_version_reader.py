@@ -19,7 +19,7 @@ from sieve.metadata.file_ranges import FileRanges
 from sieve.metadata.manifest import Manifest
 from sieve.metadata.records import LocationsRef, PartRef, RunId, RunRef
 from sieve.predicate.key_ranges import KeyRanges
-from sieve.reader.cache import Cache
+from sieve.reader.lru_cache import Cache
 from sieve.reader.version_reader import OpenVersion, open_version
 from sieve.segments.blocks.cut_blocks import cut_segments
 from sieve.segments.blocks.format import encode_segment

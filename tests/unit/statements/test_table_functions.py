@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from sieve.errors import DeniedError, InvalidInputError, UnsupportedError
-from sieve.reader.cache import FileCache
+from sieve.reader.lru_cache import FileCache
 from sql_ext.statements.context import Row
 from sql_ext.statements.table_functions import FUNCTIONS, call
 from tests.fake_spark import PlainStatement, Session, Warehouse, without_spark

@@ -192,7 +192,7 @@ class Filters(
     case StartsWith(Column(path, StringType), Literal(v: UTF8String, StringType)) if !negated =>
       leaf("starts with", path) + ("value" -> base64(v.getBytes))
     case Like(Column(path, StringType), Literal(v: UTF8String, StringType), escape) if !negated =>
-      TextPrefixes.fixed(v, escape).fold(unknown(e)) { fixed =>
+      FirstCharacters.fixed(v, escape).fold(unknown(e)) { fixed =>
         leaf("starts with", path) + ("value" -> base64(fixed.getBytes))
       }
     case _ => unknown(e)

@@ -113,17 +113,17 @@ private class PredicateForms(isColumn: Expression => Boolean, isNegatable: Expre
     case LikeAll(c, patterns) if !patterns.contains(null) => patterns.map(like(c, _)).reduceOption(And(_, _))
     case StartsWith(f, Literal(v: UTF8String, _)) if MonotoneFunction.of(f).nonEmpty => starting(f, v)
     case Like(f, Literal(v: UTF8String, _), escape) if MonotoneFunction.of(f).nonEmpty =>
-      TextPrefixes.fixed(v, escape).flatMap(starting(f, _))
+      FirstCharacters.fixed(v, escape).flatMap(starting(f, _))
     case InSet(f, set) if !isColumn(f) && MonotoneFunction.of(f).nonEmpty && set.size <= MonotoneSolver.mostValues =>
       Some(In(f, set.toSeq.map(Literal(_, f.dataType))))
     case _ if e.children.exists(c => MonotoneFunction.of(c).nonEmpty) => None
     case _ if e.children.exists(isColumn) && !e.isInstanceOf[RLike] => None
-    case _ => ExactTexts.of(e).orElse(TextPrefixes.of(e))
+    case _ => ExactTexts.of(e).orElse(FirstCharacters.of(e))
   }
 
   private def like(c: Expression, pattern: UTF8String): Expression = Like(c, Literal(pattern, StringType), '\\')
 
-  private def starting(f: Expression, prefix: UTF8String): Option[Expression] = TextPrefixes.after(prefix).map { next =>
+  private def starting(f: Expression, prefix: UTF8String): Option[Expression] = FirstCharacters.after(prefix).map { next =>
     And(GreaterThanOrEqual(f, Literal(prefix, StringType)), LessThan(f, Literal(next, StringType)))
   }
 }

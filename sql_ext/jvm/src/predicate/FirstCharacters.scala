@@ -9,7 +9,7 @@ import org.apache.spark.unsafe.types.UTF8String
  * text. Each row that satisfies a predicate also satisfies the rewritten predicate. Spark compares texts by their
  * bytes.
  */
-private object TextPrefixes {
+private object FirstCharacters {
   def of(e: Expression): Option[Expression] = e match {
     case EqualTo(Prefix(c, n), TextLiteral(v)) => Some(equal(c, n, v))
     case EqualNullSafe(Prefix(c, n), TextLiteral(v)) => Some(equal(c, n, v))

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sieve.reader.cache import Cache
+from sieve.reader.lru_cache import Cache
 
 
 @dataclass(frozen=True)
@@ -166,7 +166,7 @@ def test_value_older_than_the_given_age_is_reloaded(
     Using a cached value does not make the value younger.
     """
     now, later = [1000.0], list[str]()
-    monkeypatch.setattr("sieve.reader.cache.time.monotonic", lambda: now[0])
+    monkeypatch.setattr("sieve.reader.lru_cache.time.monotonic", lambda: now[0])
     cache = Cache[str, Weight](100)
     monkeypatch.setattr(Cache, "_load_later", lambda _, key, *__: later.append(key))
     for at, again in ((1000.0, 0), (1030.0, 0), (1030.1, 1), (999.0, 1)):
@@ -180,12 +180,12 @@ class Reloads:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.now, self.waiting = 1000.0, list[Callable[[], None]]()
-        monkeypatch.setattr("sieve.reader.cache.time.monotonic", lambda: self.now)
+        monkeypatch.setattr("sieve.reader.lru_cache.time.monotonic", lambda: self.now)
 
         def thread(target: Callable[[], None], **_: object) -> SimpleNamespace:
             return SimpleNamespace(start=lambda: self.waiting.append(target))
 
-        monkeypatch.setattr("sieve.reader.cache.threading.Thread", thread)
+        monkeypatch.setattr("sieve.reader.lru_cache.threading.Thread", thread)
 
     def run(self) -> None:
         """Runs all background reloads that are waiting."""
