@@ -28,7 +28,7 @@ from bench.rivals.budgeted import cut, sample, shaped
 from bench.rivals.columns import Codes, Column
 from bench.texts import TEXTS, texts
 from sieve.encoding.encoder import Encoder
-from sieve.indexing.choose_encoder import choose_encoder
+from sieve.indexing.fit_encoder import fit_encoder
 
 SAMPLED = 40_000
 BATCH = 10_000
@@ -88,7 +88,7 @@ def measure(name: str, args: argparse.Namespace) -> list[Measured]:
     ends = [drawn[at].as_py().encode() for at in (0, -1)]
     encoders = {
         "prefix": Encoder.for_type("string", *ends),
-        "chosen": choose_encoder("string", pa.chunked_array([drawn]), rows, size),
+        "chosen": fit_encoder("string", pa.chunked_array([drawn]), rows, size),
     }
     shuffled = values.take(pa.array(rng.permutation(rows)))
     budget = args.budget / 100 * size

@@ -28,7 +28,7 @@ from rich.table import Table
 
 from bench.built_version import EACH, SPAN, BuiltVersion, CountingStore, make_version
 from sieve.predicate.key_ranges import KeyRanges, key_ranges
-from sieve.predicate.tree import Leaf, parse
+from sieve.predicate.parse_predicate import Leaf, parse
 from sieve.reader.lru_cache import Cache
 from sieve.reader.pruner import Pruner
 from sieve.reader.version_reader import OpenVersion, open_version

@@ -124,7 +124,7 @@ def _partners(console: Console, measured: Sequence[Measured]) -> None:
 
 
 def _share(turns: Turns) -> float:
-    """Bytes that a query reads with Sieve, divided by its bytes in the mode before Sieve."""
+    """The bytes that a query reads with Sieve, divided by the bytes that it reads without Sieve."""
     *_, before, _ = (totals.bytes for totals in turns.tasks.values())
     return turns.tasks[_SIEVE].bytes / before if before else 1.0
 

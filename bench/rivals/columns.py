@@ -16,8 +16,8 @@ import pyarrow.parquet as pq
 from bench.texts import TEXTS
 from bench.tpch import generate
 from sieve.encoding.encoder import Encoder
-from sieve.indexing.choose_encoder import choose_encoder
 from sieve.indexing.column_sample import WANTED
+from sieve.indexing.fit_encoder import fit_encoder
 
 Codes = npt.NDArray[np.int64]
 Rng = np.random.Generator
@@ -229,7 +229,7 @@ def _of_strings(name: str, values: pa.Array, files: int, rng: Rng) -> Column:
     width = pc.mean(pc.binary_length(values)).as_py()
     seen = np.sort(rng.choice(rows, min(WANTED, rows), replace=False))
     drawn = pa.chunked_array([values.take(pa.array(seen))])
-    encoder = choose_encoder("string", drawn, rows, int(width * rows))
+    encoder = fit_encoder("string", drawn, rows, int(width * rows))
     spent = 0 if encoder.splits is None else len(encoder.splits.to_bytes())
     codes = encoder.encode(values).codes
     return Column(name, codes, _in_order(rows, files), files, width, spent)

@@ -27,8 +27,8 @@ from sieve.encoding.codec import (
     refuse_literal,
     wire_bytes,
 )
+from sieve.encoding.codec_of_type import codec_of
 from sieve.encoding.decimal_codec import DecimalCodec, Window
-from sieve.encoding.indexable_types import codec_of
 from sieve.encoding.split_codec import SplitCodec
 from sieve.encoding.split_points import LONGEST_POINT, MOST_DIGITS, Splits
 from sieve.errors import CorruptError, InvalidInputError, UnsupportedError

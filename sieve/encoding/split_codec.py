@@ -19,7 +19,7 @@ import pyarrow as pa
 
 from sieve.arrays.dtypes import Codes, Offsets, Words
 from sieve.encoding.codec import LEAST
-from sieve.encoding.prefix_search import PointSearch
+from sieve.encoding.point_search import PointSearch
 from sieve.encoding.split_points import Point, Splits
 from sieve.encoding.word_reader import WordReader
 

@@ -13,8 +13,8 @@ from pyspark.sql import functions as sf
 from sieve.arrays.dtypes import CodeIntervals, Codes, Hashes, Ordinals
 from sieve.encoding.encoder import Encoder
 from sieve.encoding.hashing import hash_codes
-from sieve.indexing.choose_encoder import FRONT, choose_encoder
 from sieve.indexing.domain_sample import DomainSample, has_only_heavy_keys, windows
+from sieve.indexing.fit_encoder import FRONT, fit_encoder
 from sieve.indexing.local_rows import fetched
 from sieve.indexing.value_columns import leading_bytes
 from sieve.indexing.value_spread import value_spread
@@ -147,7 +147,7 @@ def take_sample(
     rows = counted if counted is not None else int(table.num_rows / share)
     width = (pc.mean(table["bytes"]).as_py() or 0.0) if text else _width(column.type)
     if encoder is None:
-        encoder = choose_encoder(column.type, table["v"], rows, int(rows * width))
+        encoder = fit_encoder(column.type, table["v"], rows, int(rows * width))
     encoded = encoder.of_bytes.encode(table["v"])
     keys = encoded.valid & ~encoded.nan
     codes = encoded.codes[keys]

@@ -3,7 +3,7 @@
 A refresh reads only files that no reused run covers. The first run of a version is its base; later
 runs are deltas. A refresh merges the deltas if there are many, and replaces the base if it covers
 too little of the table. Log-structured merge trees have the same two kinds of compaction, minor and
-major.
+major. `sieve.operations.refresh` decides first whether the version is still valid at all.
 """
 
 from __future__ import annotations

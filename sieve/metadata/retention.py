@@ -1,4 +1,7 @@
-"""Retention: how long VACUUM keeps past versions, and files that no version names."""
+"""Retention: how long VACUUM keeps past versions.
+
+`sieve.operations.vacuum` decides which files no remaining version needs.
+"""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ from sieve.indexing.seen import Seen
 from sieve.indexing.tiling import Tiling
 from sieve.predicate.evaluate import LocationIndex, evaluate
 from sieve.predicate.key_ranges import KeyRanges
-from sieve.predicate.tree import Predicate
+from sieve.predicate.parse_predicate import Predicate
 from sieve.reader.run_reader import Run
 from sieve.tables.column import Column
 from sieve.tables.data_file import DataFile

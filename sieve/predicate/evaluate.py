@@ -17,7 +17,7 @@ Before it looks up key ranges, the evaluation combines the key ranges of each co
 them below an AND, and unites them below an OR. Example: for ``x > 1 AND (x < 5 OR y = 2)``, the
 evaluation looks up ``(1, 5)`` in the index of x. So the look-up for the branch ``x < 5`` excludes a
 location that contains only the keys 0 and 7. A predicate tree has no NOT: see
-`sieve.predicate.tree`.
+`sieve.predicate.parse_predicate`.
 
 A row can have several elements in an index of arrays. Two `Exists` of the same column can be TRUE
 because of two different elements, so the evaluation does not intersect the key ranges of several
@@ -36,7 +36,7 @@ from sieve.arrays.dtypes import Flags
 from sieve.encoding.encoder import Encoder
 from sieve.index_key import kind_of
 from sieve.predicate.key_ranges import KeyRanges, intersect, key_ranges, unite
-from sieve.predicate.tree import (
+from sieve.predicate.parse_predicate import (
     And,
     Column,
     Constant,

@@ -22,7 +22,7 @@ from sieve.arrays.dtypes import CodeIntervals, Hashes
 from sieve.encoding.codec import refuse_literal
 from sieve.encoding.encoder import GREATEST, LEAST, Encoder, Literal
 from sieve.encoding.hashing import hash_bytes, hash_codes
-from sieve.predicate.tree import Comparison, Leaf, Membership, NullTest, PackedKeys
+from sieve.predicate.parse_predicate import Comparison, Leaf, Membership, NullTest, PackedKeys
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -31,7 +31,7 @@ from sieve.errors import RootRefusedError
 from sieve.index_key import expression_of
 from sieve.metadata.registration import Registration
 from sieve.predicate.evaluate import evaluate
-from sieve.predicate.tree import (
+from sieve.predicate.parse_predicate import (
     And,
     Column,
     Constant,

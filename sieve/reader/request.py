@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from sieve.arrays.dtypes import Flags
 from sieve.metadata.records import TableIdentity
 from sieve.metadata.registration import Registration
-from sieve.predicate.tree import Predicate
+from sieve.predicate.parse_predicate import Predicate
 from sieve.reader.packed_cuts import FileParts
 from sieve.reader.reason import Reason
 from sieve.reader.top_k import Order, Present

@@ -28,7 +28,7 @@ import numpy as np
 
 from sieve.arrays.dtypes import Counts, Flags
 from sieve.metadata.file_ranges import FileRanges
-from sieve.predicate.tree import Column, Predicate
+from sieve.predicate.parse_predicate import Column, Predicate
 from sieve.reader.extents import Extents, bounds
 
 BOUNDING_FORMATS: Final = frozenset(("parquet", "orc", "hudi", "delta", "iceberg"))

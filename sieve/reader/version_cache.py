@@ -17,7 +17,7 @@ from sieve.errors import SieveError
 from sieve.metadata.commit import newest, read_version
 from sieve.metadata.history import vacuumed
 from sieve.metadata.registration import Registration
-from sieve.predicate.tree import Column
+from sieve.predicate.parse_predicate import Column
 from sieve.reader.lru_cache import Cache, FileCache
 from sieve.reader.reason import Reason
 from sieve.reader.request import PruneRequest

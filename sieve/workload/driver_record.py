@@ -8,9 +8,9 @@ are equal:
 
     {"table": ["shop", "orders"], "used": ["id_sieve@3"], "filter": {"op": "=", "col": ["id"]}}
 
-``filter`` is the predicate tree of a prune request (``sieve/predicate/tree.py``), but ``values`` is
-only the number of constants. Additional leaves, such as ``join``, represent join keys and the
-columns of ORDER BY with LIMIT.
+``filter`` is the predicate tree of a prune request (``sieve/predicate/parse_predicate.py``), but
+``values`` is only the number of constants. Additional leaves, such as ``join``, represent join keys
+and the columns of ORDER BY with LIMIT.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from typing import Any, Final
 from sieve.errors import CorruptError
 from sieve.index_key import SUBSTRING, expression_of, kind_of
 from sieve.workload.column_use import Column, ColumnUse, Kind, Uses, all_of, any_of
-from sieve.workload.record import Table, Workload
+from sieve.workload.scan_groups import Table, Workload
 from sieve.workload.spelling import spelled
 
 _DAY_MS: Final = 86_400_000

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from sieve.index_key import SUBSTRING, expression_of, kind_of
 from sieve.workload.column_use import Column
-from sieve.workload.record import Table, parts
+from sieve.workload.scan_groups import Table, parts
 
 _NAME = r"(?:`(?:[^`]|``)*`|\w+)"
 _PATH = rf"{_NAME}(?:\.{_NAME})*"

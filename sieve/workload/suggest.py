@@ -17,7 +17,7 @@ from typing import TypeAlias
 
 from sieve.workload.benefit import WORTHWHILE_SHARE, Benefit
 from sieve.workload.column_use import Column, Kind
-from sieve.workload.record import ScanGroup, Table
+from sieve.workload.scan_groups import ScanGroup, Table
 from sieve.workload.tuples import names_of
 
 

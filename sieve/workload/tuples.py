@@ -18,7 +18,7 @@ from typing import Final, TypeAlias
 
 from sieve.index_key import expression_key, expression_of, kind_of
 from sieve.workload.column_use import Column, Kind
-from sieve.workload.record import ScanGroup, Table
+from sieve.workload.scan_groups import ScanGroup, Table
 from sieve.workload.spelling import spelled, tuple_of
 
 MOST_COLUMNS: Final = 4

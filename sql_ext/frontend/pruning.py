@@ -45,7 +45,7 @@ from sieve.metadata.column_reader import Parts
 from sieve.metadata.records import identity_from
 from sieve.metadata.registration import parse_registration
 from sieve.metadata.timestamps import iso
-from sieve.predicate.tree import parse
+from sieve.predicate.parse_predicate import parse
 from sieve.reader.packed_cuts import FileParts
 from sieve.reader.packed_files import PackedFiles
 from sieve.reader.pruner import Pruner

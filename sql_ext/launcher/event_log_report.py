@@ -17,7 +17,7 @@ from sieve.errors import InvalidInputError
 from sieve.workload.column_use import Column
 from sieve.workload.event_log.open_logs import find_logs
 from sieve.workload.event_log.replay import Replay
-from sieve.workload.record import Table as TableName
+from sieve.workload.scan_groups import Table as TableName
 from sieve.workload.spelling import create_statement, estimate_statement, listed, spelled
 from sieve.workload.suggest import Suggestion, described, suggest
 from sieve.workload.tuples import by_bytes

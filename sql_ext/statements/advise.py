@@ -30,7 +30,7 @@ from sieve.tables.table import CatalogTable
 from sieve.workload.benefit import WORTHWHILE_SHARE, Benefit
 from sieve.workload.column_use import Column
 from sieve.workload.driver_record import IndexWork, RecordedWork, ScanRecord, add_up, parse_record
-from sieve.workload.record import ScanGroup, Table, parts
+from sieve.workload.scan_groups import ScanGroup, Table, parts
 from sieve.workload.spelling import create_statement, drop_statement, estimate_statement
 from sieve.workload.suggest import (
     ColumnTest,

@@ -10,7 +10,7 @@ from sieve.operations.create import check_wanted
 from sieve.operations.estimate import FRONTIER, estimate_index
 from sieve.operations.estimate_predicate import Asked
 from sieve.operations.index_name import Wanted, default_name
-from sieve.predicate.tree import parse
+from sieve.predicate.parse_predicate import parse
 from sql_ext.statements import commands
 from sql_ext.statements.context import Row, StatementContext, kind_option, options_of
 from sql_ext.statements.describe import estimate_row, frontier_row

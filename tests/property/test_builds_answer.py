@@ -21,7 +21,7 @@ from sieve.encoding import hashing
 from sieve.encoding.encoder import GREATEST, LEAST, Encoder
 from sieve.metadata.key_bounds import KeyBounds
 from sieve.predicate.key_ranges import key_ranges
-from sieve.predicate.tree import parse
+from sieve.predicate.parse_predicate import parse
 from sieve.reader.extents import concat_ends, ends_of, extents
 from tests.build_steps import SHAPES, build
 from tests.generated_encoders import encoders_for

@@ -15,7 +15,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from sieve.encoding.encoder import Encoder, Window
-from sieve.indexing.choose_encoder import choose_encoder
+from sieve.indexing.fit_encoder import fit_encoder
 from tests.generated_encoders import BYTES, encoders
 
 
@@ -101,7 +101,7 @@ def test_byte_codes_are_ordered_under_any_split_points(data):
 def test_byte_codes_are_ordered_under_chosen_split_points(values, start, rows):
     """If a sample determines the encoder, codes keep the order of all values, sampled or not."""
     sample = pa.chunked_array([pa.array(values[: len(values) // 2 + 1], pa.binary())])
-    assert_codes_fit(choose_encoder("binary", sample, rows, 1 << 20), values, start)
+    assert_codes_fit(fit_encoder("binary", sample, rows, 1 << 20), values, start)
 
 
 def assert_codes_fit(encoder, values, start):

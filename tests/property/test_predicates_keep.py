@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from sieve.arrays.interval_set import merge
 from sieve.encoding.encoder import Encoder
 from sieve.predicate.evaluate import evaluate
-from sieve.predicate.tree import parse
+from sieve.predicate.parse_predicate import parse
 from sieve.reader.entry_table import assemble
 from sieve.segments.blocks.cut_blocks import cut_segments
 from sieve.segments.blocks.format import encode_segment

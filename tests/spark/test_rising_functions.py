@@ -22,7 +22,7 @@ from sieve.arrays.interval_set import merge
 from sieve.encoding.encoder import Encoder
 from sieve.predicate.evaluate import evaluate
 from sieve.predicate.key_ranges import KeyRanges
-from sieve.predicate.tree import parse
+from sieve.predicate.parse_predicate import parse
 
 TWICE = "TIMESTAMP_NTZ '2024-11-03 00:20:00'"
 
@@ -47,8 +47,8 @@ def test_rows_of_a_repeated_hour_are_found(lab: Lab, rule: str) -> None:
     """When clocks go back, functions of a time decrease once; queries nevertheless lose no row.
 
     Spark 4 rewrites a comparison of a cast as a comparison of the column, and then finds only one
-    of the two equal hours. If the rule UnwrapCast is excluded, the index gets the comparison as
-    typed.
+    of the two equal hours. Without the rule UnwrapCast, the shim receives the comparison as it
+    was typed.
     """
     excluded = f"{rule}InBinaryComparison" if rule else "none"
     with (

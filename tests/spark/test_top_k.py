@@ -372,7 +372,7 @@ def test_files_changed_after_the_build_are_read(top: Lab) -> None:
 
 
 def test_files_dropped_at_run_time_give_no_bound(top: Lab) -> None:
-    """If Spark drops buckets or partitions at run time, the dropped rows do not bound a result."""
+    """If Spark drops buckets or partitions at run time, their rows do not limit the files read."""
     top.sql(
         "CREATE TABLE buckets USING parquet CLUSTERED BY (k) INTO 4 BUCKETS AS "
         "SELECT id AS k, id % 5 AS w FROM range(0, 400, 1, 2)"

@@ -8,7 +8,7 @@ import pytest
 
 from sieve.encoding import split_points
 from sieve.metadata import file_list, manifest, registration
-from sieve.predicate import tree
+from sieve.predicate import parse_predicate
 from sieve.segments.blocks import format as blocks
 from sieve.segments.hash_map import format as hash_map
 from sieve.segments.hash_map import fuse_function
@@ -45,7 +45,7 @@ MIB = 1 << 20
             "architecture",
             "200 levels, 10,000 nodes, 200,000 values",
             [200, 10_000, 200_000],
-            [tree.MAX_DEPTH, tree.MAX_NODES, tree.MAX_VALUES],
+            [parse_predicate.MAX_DEPTH, parse_predicate.MAX_NODES, parse_predicate.MAX_VALUES],
         ),
     ],
 )

@@ -11,7 +11,7 @@ import pytest
 
 from sieve.encoding.encoder import Encoder
 from sieve.predicate.evaluate import evaluate
-from sieve.predicate.tree import parse
+from sieve.predicate.parse_predicate import parse
 from sieve.reader.extents import LocationEnds, bounds, extents
 from tests.wire import flags
 

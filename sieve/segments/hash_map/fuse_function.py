@@ -113,7 +113,7 @@ def solve(
         value_bits: number of bits of a value.
 
     Returns:
-        The layout, and the contents of its cells, uint64[n_cells]. Equal arguments give equal
+        The layout and, as uint64[n_cells], the contents of its cells. Equal arguments give equal
         results.
     """
     attempt = 0

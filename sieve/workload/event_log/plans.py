@@ -21,7 +21,7 @@ from sieve.workload.event_log.filters import (
     other_uses,
 )
 from sieve.workload.event_log.iceberg_filters import conjuncts, iceberg_uses
-from sieve.workload.record import Table
+from sieve.workload.scan_groups import Table
 
 Node: TypeAlias = Mapping[str, Any]
 

@@ -15,7 +15,7 @@ from typing import Any, Final
 from sieve.errors import CorruptError, UnsupportedError
 from sieve.workload.event_log.open_logs import EventLog, read_lines
 from sieve.workload.event_log.plans import Node, scans_of
-from sieve.workload.record import Workload
+from sieve.workload.scan_groups import Workload
 
 _DAY_MS: Final = 86_400_000
 _PACKAGE: Final = "org.apache.spark.sql.execution.ui."

@@ -33,7 +33,7 @@ def wire(value: bytes) -> str:
     [("tinyint", pa.int8()), ("smallint", pa.int16()), ("int", pa.int32()), ("bigint", pa.int64())],
 )
 def test_integers_are_their_own_codes(spark_type, arrow_type):
-    """The least integer, the greatest integer and 0 of each type are their own codes."""
+    """For each integer type, the least value, the greatest value and 0 are their own codes."""
     half = 1 << (arrow_type.bit_width - 1)
     values = [-half, -1, 0, 1, half - 1]
     encoder = Encoder(spark_type)

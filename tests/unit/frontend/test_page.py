@@ -15,7 +15,7 @@ import pytest
 from sieve.storage.local import LocalStore
 from sieve.workload.benefit import Benefit
 from sieve.workload.column_use import Column
-from sieve.workload.record import Table
+from sieve.workload.scan_groups import Table
 from sieve.workload.suggest import ColumnTest
 from sql_ext.frontend import page as page_module
 from sql_ext.frontend import page_html

@@ -72,7 +72,7 @@ def new_id() -> VersionId:
 def plan(base: Manifest | None) -> Manifest:
     """Plans the next version.
 
-    The next version has a new value of the option `error`, so it is always a change.
+    The next version has another value of the option `error`, and so differs from the base version.
     """
     if base is None:
         return replace(SAMPLE, id=new_id())

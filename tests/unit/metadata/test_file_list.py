@@ -87,7 +87,7 @@ def test_version_shares_the_parts_of_earlier_versions(tmp_path: Path) -> None:
 
 
 def test_location_of_a_later_run_gets_a_new_row(tmp_path: Path) -> None:
-    """If a run is removed, the list's next part has the new slots of the later runs' locations."""
+    """If a run is removed, the next part of the list gives later locations new slots."""
     base = write_version(tmp_path, [replace(RUN, locations=100)], plain_locations(64))
     slots = np.arange(64)
     slots[60:] -= 8

@@ -19,7 +19,7 @@ from sieve.metadata.index_options import IndexOptions
 from sieve.operations import estimate, timed_steps
 from sieve.operations.estimate import Estimate, estimate_index
 from sieve.operations.estimate_predicate import Asked, Reads
-from sieve.predicate.tree import parse
+from sieve.predicate.parse_predicate import parse
 from sieve.tables.column import Column
 from tests import fake_frames
 from tests.unit.operations.frame_table import Ranges, Table, index

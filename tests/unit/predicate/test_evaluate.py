@@ -12,7 +12,7 @@ from sieve.encoding.encoder import GREATEST, LEAST, Encoder
 from sieve.errors import InvalidInputError
 from sieve.predicate.evaluate import evaluate
 from sieve.predicate.key_ranges import key_ranges
-from sieve.predicate.tree import (
+from sieve.predicate.parse_predicate import (
     MAX_DEPTH,
     MAX_NODES,
     MAX_VALUES,

@@ -7,7 +7,7 @@ import pytest
 
 from sieve.encoding.encoder import Encoder
 from sieve.predicate.evaluate import evaluate
-from sieve.predicate.tree import columns, parse
+from sieve.predicate.parse_predicate import columns, parse
 from sieve.reader.pruner import narrows
 
 TAGS = ("", "tags", "elements")

@@ -12,10 +12,10 @@ from sieve.arrays.dtypes import Flags
 from sieve.encoding.encoder import GREATEST, LEAST, Encoder
 from sieve.encoding.hashing import hash_bytes, hash_codes
 from sieve.errors import InvalidInputError
-from sieve.predicate import tree
+from sieve.predicate import parse_predicate
 from sieve.predicate.evaluate import evaluate
 from sieve.predicate.key_ranges import KeyRanges, key_ranges
-from sieve.predicate.tree import Membership, PackedKeys, Unknown, columns, parse
+from sieve.predicate.parse_predicate import Membership, PackedKeys, Unknown, columns, parse
 
 K = ("k",)
 
@@ -100,7 +100,7 @@ def test_malformed_keys_are_refused(wrong: dict[str, object]) -> None:
 
 def test_too_many_keys_are_not_understood(monkeypatch: pytest.MonkeyPatch) -> None:
     """If a leaf has more packed keys than the limit, it becomes unknown, so any row can match."""
-    monkeypatch.setattr(tree, "MAX_PACKED_KEYS", 2)
+    monkeypatch.setattr(parse_predicate, "MAX_PACKED_KEYS", 2)
     assert isinstance(parse({"op": "in", "col": ["k"], "packed": packed(1, 2)}), PackedKeys)
     many = parse({"op": "in", "col": ["k"], "packed": packed(1, 2, 3)})
     assert many == Unknown("the predicate has too many values", ("k",))

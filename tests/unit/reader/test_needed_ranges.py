@@ -13,7 +13,7 @@ import pytest
 from sieve.encoding.encoder import Encoder
 from sieve.errors import CorruptError
 from sieve.metadata.file_ranges import whole_files
-from sieve.predicate.tree import Or
+from sieve.predicate.parse_predicate import Or
 from sieve.reader.extents import LocationEnds, extents
 from sieve.reader.file_numbering import NumberedVersions
 from sieve.reader.flag_slices import gather

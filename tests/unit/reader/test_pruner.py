@@ -17,7 +17,7 @@ import pytest
 from sieve.metadata.manifest import Manifest, render_manifest
 from sieve.metadata.records import VersionId, identity_from
 from sieve.predicate.evaluate import Verdict
-from sieve.predicate.tree import parse
+from sieve.predicate.parse_predicate import parse
 from sieve.reader import pruner
 from sieve.reader.bulkhead import Bulkhead
 from sieve.reader.pruner import narrows

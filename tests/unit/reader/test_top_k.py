@@ -9,7 +9,7 @@ import pytest
 
 from sieve.arrays.dtypes import Codes, Counts
 from sieve.metadata.file_ranges import whole_files
-from sieve.predicate.tree import Or
+from sieve.predicate.parse_predicate import Or
 from sieve.reader.extents import LocationEnds, extents
 from sieve.reader.top_k import Order, needed
 

@@ -229,8 +229,8 @@ SEGMENTS = {
         (CODINGS, 799.0, 2.0, True, "better", CELLS),
         (CODINGS, 799.0, 2.0, True, "worse", CODINGS),
         (CODINGS, 799.0, 2.0, True, "same", CODINGS),
-        # Each of three conditions prevents a plan without blocks: the first plan uses much of the
-        # budget; none of its segments has blocks; there is no lower price.
+        # In three cases, the first plan stays: it uses much of the budget, none of its segments has
+        # blocks, or no price is lower.
         (CODINGS, 800.0, 2.0, True, "better", CODINGS),
         (CODINGS, 799.0, 2.0, False, "better", CODINGS),
         (CODINGS, 799.0, 1.0, True, "better", CODINGS),

@@ -20,7 +20,7 @@ def codes(*numbers):
 def test_a_gap_counts_keys_rows_and_length():
     """The shares of a gap count the keys, the rows and the codes between its two ends.
 
-    In this test, three of eleven keys, 30 of 110 rows, and 39 of 101 codes are between 30 and 70.
+    The range from 30 to 70 contains 3 of the 11 keys, 30 of the 110 rows, and 39 of the 101 codes.
     """
     query_model = QueryModel.of_sample(np.repeat(np.arange(0, 101, 10), 10))
     (shares,) = query_model.shares(codes(31), codes(69)).T

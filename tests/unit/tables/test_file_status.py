@@ -22,7 +22,7 @@ Both files have the time of the listed file.
 
 
 def _known() -> Locations:
-    """A list with one file in each state; the list has a length only for a file that was read."""
+    """A list with one file in each state. Only the file that was read has a length in the list."""
     states = [state for state, _, _ in STATES.values()]
     ones = np.ones(len(states), np.int64)
     lengths = np.array([10 if state == FileState.READ else 0 for state in states])

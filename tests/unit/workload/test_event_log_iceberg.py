@@ -55,7 +55,7 @@ def scan(
 
 @pytest.mark.parametrize("text", TEXTS.values(), ids=TEXTS)
 def test_a_scan_of_each_release(text: str) -> None:
-    """A scan has a table, uses of columns, and accumulators for files and bytes."""
+    """The result has the scan's table, its column uses, and the accumulators of files and bytes."""
     one = scan("id IS NOT NULL, id = 5, s LIKE 'x 1%'", text=text)
     assert (one.table, one.unread) == (("shop", "orders"), ())
     assert one.uses == {("id",): use(Kind.EQUALS), ("s",): use(Kind.PREFIX)}

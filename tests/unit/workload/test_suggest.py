@@ -4,7 +4,7 @@ import pytest
 
 from sieve.workload.benefit import Benefit, benefit_of
 from sieve.workload.column_use import ColumnUse, Kind
-from sieve.workload.record import Workload
+from sieve.workload.scan_groups import Workload
 from sieve.workload.suggest import ColumnTest, Suggestion, suggest
 from sieve.workload.tuples import with_tuples
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from sieve.workload.column_use import Column, ColumnUse, Kind, Uses
-from sieve.workload.record import ScanGroup, Workload
+from sieve.workload.scan_groups import ScanGroup, Workload
 from sieve.workload.tuples import by_bytes, names_of, with_tuples
 
 ORDERS, ITEMS = ("shop", "orders"), ("shop", "items")

@@ -226,7 +226,7 @@ object Pruner extends OnceLogging {
           else shown
       }
 
-    /** The ranges of a file that a scan reads and skips. */
+    /** Which ranges of a file a scan reads, and which ranges it skips. */
     def verdict(file: IndexedFile, length: Long): Verdict =
       parts.of(file.number, length).fold(Verdict.whole(length, skip.get(file.number), file.ranges)) {
         case (remaining, skipped) => Verdict(remaining, skipped, file.ranges)

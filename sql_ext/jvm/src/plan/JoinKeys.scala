@@ -376,7 +376,7 @@ object JoinKeys {
   /** A side of at most this size, in bytes, counts as a short list of keys, even if it has no selective filter. */
   private val smallBuild = 1L << 16
 
-  /** True if a hint only forbids a broadcast of the side with the hint. MERGE sets such a hint on its target. */
+  /** True if a hint does nothing but forbid a broadcast of its side. MERGE sets such a hint on its target. */
   private def forbidsBroadcast(hint: JoinStrategyHint): Boolean =
     hint == NO_BROADCAST_HASH || hint == NO_BROADCAST_AND_REPLICATION
 

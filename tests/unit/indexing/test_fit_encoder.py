@@ -11,8 +11,8 @@ import pytest
 from sieve.encoding.decimal_codec import DecimalCodec, Window
 from sieve.encoding.encoder import Encoder
 from sieve.encoding.split_points import MOST_BYTES, Point, Splits
-from sieve.indexing import choose_encoder as module
-from sieve.indexing.choose_encoder import FRONT, choose_encoder
+from sieve.indexing import fit_encoder as module
+from sieve.indexing.fit_encoder import FRONT, fit_encoder
 
 RNG = np.random.default_rng(5)
 HOSTS = [f"https://www.{name}.com/" for name in ("amber", "bluebell", "cobalt", "deep-sea")]
@@ -26,7 +26,7 @@ def chosen(type_name: str, values: list[object], rows: int | None = None) -> Enc
     """Chooses the encoder of a column that has this many rows, and these values in its sample."""
     kinds = {"string": pa.string(), "binary": pa.binary()}
     array = pa.array(values, kinds.get(type_name) or pa.decimal128(38, 2))
-    return choose_encoder(type_name, pa.chunked_array([array]), rows or len(values), 1 << 30)
+    return fit_encoder(type_name, pa.chunked_array([array]), rows or len(values), 1 << 30)
 
 
 def share_of_distinct_codes(encoder: Encoder, values: list[object]) -> float:
@@ -70,7 +70,7 @@ def test_plain_prefix_is_kept_if_it_distinguishes_values(values):
 def test_a_column_without_values_has_the_plain_encoder():
     """A column without rows, or with NULLs only, gets the plain encoder."""
     assert chosen("string", [None, None]) == Encoder("string")
-    assert choose_encoder("string", pa.chunked_array([], pa.string()), 0, 0) == Encoder("string")
+    assert fit_encoder("string", pa.chunked_array([], pa.string()), 0, 0) == Encoder("string")
 
 
 def test_column_larger_than_its_sample_has_finer_codes():
@@ -94,7 +94,7 @@ def test_split_points_grow_with_the_column_up_to_a_limit():
     sample = pa.chunked_array([pa.array(["/".join(words[k] for k in row) for row in places])])
     sizes = []
     for size in (1000, 4_000_000, 1 << 40):
-        splits = choose_encoder("string", sample, 10**6, size).splits
+        splits = fit_encoder("string", sample, 10**6, size).splits
         sizes.append(0 if splits is None else len(splits.to_bytes()))
     assert sizes == sorted(sizes)
     assert sizes[0] <= 1024
@@ -235,7 +235,7 @@ def test_split_points_take_a_thousandth_of_the_column(
     monkeypatch.setattr(module, "split", lambda _, __, ___, limit: asked.append(limit))
     monkeypatch.setattr(module, "_told_apart", lambda *_: 0.5)
     values = pa.chunked_array([pa.array([f"{k:05d}" for k in range(200)])])
-    choose_encoder("string", values, 200, size)
+    fit_encoder("string", values, 200, size)
     assert asked == [most]
 
 

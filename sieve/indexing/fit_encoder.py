@@ -1,4 +1,8 @@
-"""Encoder choice: chooses the encoder that distinguishes the most values of a sample."""
+"""Fits the encoder of strings, binary values and wide decimals to a sample of the column.
+
+The encoder distinguishes the most values of the sample. `sieve.encoding.codec_of_type` chooses the
+codec of each other type.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +37,7 @@ _GAIN: Final = 0.01
 """A costlier encoder must increase the share of distinct codes by more than this number."""
 
 
-def choose_encoder(type_name: str, values: pa.ChunkedArray, rows: int, size: int) -> Encoder:
+def fit_encoder(type_name: str, values: pa.ChunkedArray, rows: int, size: int) -> Encoder:
     """Returns the encoder for a column of strings, binary or wide decimals.
 
     Args:
