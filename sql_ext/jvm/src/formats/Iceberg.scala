@@ -34,6 +34,7 @@ object Iceberg extends TableFormat with OnceLogging {
   // -- files and columns ------------------------------------------------------------------------
 
   override def locations(relation: HadoopFsRelation): Locations = IcebergFiles.ByTask
+  override def keepsStatuses: Boolean = true
   override def table(files: ListedFiles): FormatTable = new IcebergTable(files)
   override def isAsOf(relation: HadoopFsRelation): Boolean = asOf(relation).nonEmpty
   override def asOf(relation: HadoopFsRelation): Option[Long] = files(relation).asOf

@@ -1,5 +1,6 @@
 package org.apache.spark.sql.sieve.formats
 
+import java.util.BitSet
 import scala.jdk.CollectionConverters._
 import org.apache.hadoop.fs.{FileStatus, FileSystem, Path}
 import org.apache.hadoop.mapreduce.Job
@@ -52,7 +53,8 @@ final class IcebergFiles(
 }
 
 object IcebergFiles {
-  private val (task, whole, hidesRows) = ("sieve_task", "sieve_whole", "sieve_hides_rows")
+  /** The keys of a file's task in the file's metadata: for a file that the listing identifies, and for any other. */
+  private val (identified, other) = ("sieve_task", "sieve_unidentified_task")
 
   /** The columns of a table with Spark's types. */
   def types(table: Table): StructType = CatalogV2Util.v2ColumnsToStructType(table.columns)
@@ -71,19 +73,23 @@ object IcebergFiles {
   def listed(iceberg: AnyRef, tasks: Seq[AnyRef]): PartitionDirectory = {
     val api = IcebergApi.of(iceberg)
     val statuses = IcebergStatuses.of(iceberg, tasks.size)
-    val dataFiles = tasks.map(api.dataFile)
     // A table can contain the same data file twice, in two partitions. The listing cannot identify a file that occurs
     // twice.
-    val all = new java.util.HashSet[String]
-    val twice = dataFiles.flatten.map(_._1).filterNot(all.add).toSet
-    PartitionDirectory(InternalRow.empty, tasks.zip(dataFiles).map { case (task, dataFile) =>
-      val (listed, isWhole) = dataFile.fold((IcebergStatuses.part, false)) { case (location, bytes, rows) =>
-        val found = statuses.get(location, bytes, rows)
-        (found.status, found.isPlain && !twice(location))
-      }
-      FileStatusWithMetadata(listed, Map(
-        IcebergFiles.task -> task, whole -> isWhole, hidesRows -> api.hidesRows(task)))
+    val (once, twice) = (new BitSet, new BitSet)
+    var last = statuses.start
+    val found = tasks.toVector.map(api.dataFile(_).map { case (location, bytes, rows) =>
+      last = statuses.after(last, location, bytes, rows)
+      (if (once.get(last.number)) twice else once).set(last.number)
+      last
     })
+    PartitionDirectory(InternalRow.empty, tasks.iterator.zip(found.iterator).map { case (task, own) =>
+      val (status, key) = own.fold((IcebergStatuses.part, other)) { own =>
+        // A cached status always determines the same location, so a file that occurs twice gets another status.
+        if (twice.get(own.number)) (new FileStatus(own.status), other)
+        else (own.status, if (own.isPlain) identified else other)
+      }
+      FileStatusWithMetadata(status, Map.empty[String, Any].updated(key, task))
+    }.toVector)
   }
 
   /** The tasks of listed files. If a file is restricted to ranges, its task reads only these ranges. */
@@ -91,7 +97,8 @@ object IcebergFiles {
     val task = taskOf(file)
     FileRanges.of(file).fold(task)(IcebergApi.of(task).inRanges(task, _))
   })
-  def taskOf(file: FileStatusWithMetadata): AnyRef = file.metadata(task).asInstanceOf[AnyRef]
+  def taskOf(file: FileStatusWithMetadata): AnyRef =
+    file.metadata.getOrElse(identified, file.metadata(other)).asInstanceOf[AnyRef]
 
   /** A location as an absolute URI. Some catalogs omit the scheme for folders of the default file system. */
   def path(location: String): Path = {
@@ -106,8 +113,11 @@ object IcebergFiles {
    */
   object ByTask extends Locations {
     override def of(values: InternalRow, file: FileStatusWithMetadata): Option[Location] =
-      if (file.metadata(whole) == true) super.of(values, file) else None
-    override def hidesRows(file: FileStatusWithMetadata): Boolean = file.metadata(IcebergFiles.hidesRows) == true
+      if (file.metadata.contains(identified)) super.of(values, file) else None
+    override def hidesRows(file: FileStatusWithMetadata): Boolean = {
+      val task = taskOf(file)
+      IcebergApi.of(task).hidesRows(task)
+    }
   }
 }
 

@@ -35,17 +35,18 @@ object IcebergScans {
 
   /** The tasks of a scan, one for each data file. */
   def tasks(scan: Scan): Seq[AnyRef] =
-    IcebergApi.call(scan, "tasks").asInstanceOf[java.util.List[AnyRef]].asScala.toSeq
+    IcebergApi.call(scan, "tasks").asInstanceOf[java.util.List[AnyRef]].asScala.toVector
 
   /**
    * Returns a second scan with some tasks of the first scan. The second scan must report the same partitioning as the
-   * first scan. Iceberg derives a scan's partitioning from the partition specs of its tasks, and the chosen tasks can
-   * have fewer specs. So this method copies the specs and the type of the grouping key from the first scan.
+   * first scan. Iceberg derives the type of a scan's grouping key from the partition specs of its tasks, and the chosen
+   * tasks can have fewer specs. So this method copies the type from the first scan. Copying the specs, too, would make
+   * Iceberg parse the spec of each task of the first scan.
    */
   def narrowed(table: SupportsRead, options: CaseInsensitiveStringMap, own: Scan, some: Seq[AnyRef]): Scan = {
     val made = scanOf(table, options, own.readSchema)
     if (made.readSchema != own.readSchema) throw new IllegalStateException(s"${made.readSchema} for ${own.readSchema}")
-    for (fixed <- Seq("specs", "groupingKeyType")) IcebergApi.set(made, fixed, IcebergApi.call(own, fixed))
+    IcebergApi.set(made, "groupingKeyType", IcebergApi.call(own, "groupingKeyType"))
     reset(made, some)
     made
   }

@@ -2,6 +2,7 @@ package org.apache.spark.sql.sieve.formats
 
 import java.lang.ref.SoftReference
 import java.util.concurrent.ConcurrentHashMap
+import java.util.concurrent.atomic.AtomicInteger
 import org.apache.hadoop.fs.{FileStatus, Path}
 import org.apache.spark.sql.sieve.base.LruMap
 
@@ -13,27 +14,32 @@ private final class IcebergStatuses {
   /** The number of files in the largest scan so far. */
   private var most = 0
   private val known = new ConcurrentHashMap[String, IcebergStatus]
+  private val numbered = new AtomicInteger
 
-  /** The status of the data file at a location, with these numbers of bytes and rows. */
-  def get(location: String, bytes: Long, rows: Long): IcebergStatus = {
-    val found = known.get(location)
-    if (found != null && found.status.getLen == bytes && found.status.getModificationTime == rows) found
+  /** Precedes the first status of each scan. */
+  val start: IcebergStatus = new IcebergStatus("", IcebergStatuses.part, isPlain = false, number = -1)
+
+  /**
+   * The status of the data file at a location, with these numbers of bytes and rows. Iceberg creates a new string for
+   * each location, and computing the string's hash takes longer than comparing the string with the location that
+   * followed `previous` in an earlier scan.
+   */
+  def after(previous: IcebergStatus, location: String, bytes: Long, rows: Long): IcebergStatus = {
+    val guess = previous.next
+    if (guess != null && guess.isOf(location, bytes, rows)) guess
     else {
-      val path = IcebergFiles.path(location)
-      // Hadoop's paths merge adjacent slashes, but an object store may hold both `a/b` and `a//b`.
-      val isPlain = !location.replaceFirst("^[A-Za-z][A-Za-z0-9+.-]*:/*", "").contains("//")
-      val made = IcebergStatus(new FileStatus(bytes, false, 0, 0, rows, path), isPlain)
-      known.put(location, made)
-      made
+      val found = Option(known.get(location)).filter(_.isOf(location, bytes, rows)).getOrElse(
+        known.compute(location, (_, old) => if (old != null && old.isOf(location, bytes, rows)) old
+          else IcebergStatuses.made(location, bytes, rows, if (old == null) numbered.getAndIncrement else old.number)))
+      previous.next = found
+      found
     }
   }
 
-  /**
-   * Prepares for a scan of this number of files. Clears the cache if it contains far more files than the largest scan.
-   */
-  def expect(files: Int): Unit = synchronized {
+  /** True if the cache does not contain far more files than the largest scan. The next scan reads this many files. */
+  def suits(files: Int): Boolean = {
     most = math.max(most, files)
-    if (known.size > 2 * most + 1000) known.clear()
+    known.size <= 2 * most + 1000
   }
 }
 
@@ -41,8 +47,15 @@ private final class IcebergStatuses {
  * The status of a data file.
  *
  * @param isPlain true if no other data file can have the same path
+ * @param number  the number of the location among the table's locations, from 0
  */
-private final case class IcebergStatus(status: FileStatus, isPlain: Boolean)
+private final class IcebergStatus(location: String, val status: FileStatus, val isPlain: Boolean, val number: Int) {
+  /** The status that followed in the latest scan. This is only a guess, so threads need no lock to set this field. */
+  var next: IcebergStatus = _
+
+  def isOf(where: String, bytes: Long, rows: Long): Boolean =
+    status.getLen == bytes && status.getModificationTime == rows && location == where
+}
 
 private object IcebergStatuses {
   /** The status of a task that reads only a part of a data file. */
@@ -53,12 +66,18 @@ private object IcebergStatuses {
   /** The statuses of a table's files, for a scan of this number of files. */
   def of(iceberg: AnyRef, files: Int): IcebergStatuses = tables.synchronized {
     val location = IcebergApi.call(iceberg, "location").toString
-    val statuses = Option(tables.get(location)).flatMap(own => Option(own.get)).getOrElse {
+    Option(tables.get(location)).flatMap(own => Option(own.get)).filter(_.suits(files)).getOrElse {
       val made = new IcebergStatuses
+      made.suits(files)
       tables.put(location, new SoftReference(made))
       made
     }
-    statuses.expect(files)
-    statuses
+  }
+
+  private def made(location: String, bytes: Long, rows: Long, number: Int): IcebergStatus = {
+    // Hadoop's paths merge adjacent slashes, but an object store may hold both `a/b` and `a//b`.
+    val isPlain = !location.replaceFirst("^[A-Za-z][A-Za-z0-9+.-]*:/*", "").contains("//")
+    val status = new FileStatus(bytes, false, 0, 0, rows, IcebergFiles.path(location))
+    new IcebergStatus(location, status, isPlain, number)
   }
 }
