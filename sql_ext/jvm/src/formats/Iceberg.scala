@@ -155,7 +155,7 @@ object Iceberg extends TableFormat with OnceLogging {
   override def reading(scan: LogicalRelation, relation: HadoopFsRelation, some: Seq[PartitionDirectory]): Option[LogicalPlan] = {
     val own = files(relation)
     val tasks = IcebergFiles.tasks(some)
-    val rows = new IcebergRows(own, own.scan.readSchema, tasks)
+    val rows = new IcebergTaskTable(own, own.scan.readSchema, tasks)
     Some(DataSourceV2ScanRelation(
       DataSourceV2Relation.create(rows, None, None), IcebergScans.of(own.table, own.options, own.scan.readSchema, tasks),
       scan.output))
@@ -164,7 +164,7 @@ object Iceberg extends TableFormat with OnceLogging {
   override def frame(
       reading: Compat.Session, relation: HadoopFsRelation, some: Seq[FileStatusWithMetadata],
       place: String, cuts: Seq[Seq[Long]]): Option[DataFrame] =
-    Some(IcebergRows.frame(reading, files(relation), some, place, cuts))
+    Some(IcebergTaskTable.frame(reading, files(relation), some, place, cuts))
 
   /** The offsets at which Iceberg itself splits a file, as the file's writer has recorded them. */
   override def splits(file: FileStatusWithMetadata): Option[Seq[Long]] = {

@@ -17,7 +17,7 @@ import org.apache.spark.sql.util.CaseInsensitiveStringMap
 import org.apache.spark.unsafe.types.UTF8String
 
 /** A table that consists of exactly the given tasks of an Iceberg table. */
-final class IcebergRows(of: IcebergFiles, columns: StructType, tasks: Seq[AnyRef]) extends Table with SupportsRead {
+final class IcebergTaskTable(of: IcebergFiles, columns: StructType, tasks: Seq[AnyRef]) extends Table with SupportsRead {
   override def name: String = of.table.name
   override def schema: StructType = columns
   override def capabilities: JSet[TableCapability] = EnumSet.of(TableCapability.BATCH_READ)
@@ -29,7 +29,7 @@ final class IcebergRows(of: IcebergFiles, columns: StructType, tasks: Seq[AnyRef
     }
 }
 
-object IcebergRows {
+object IcebergTaskTable {
   private val file = "_file"
 
   /**
@@ -49,7 +49,7 @@ object IcebergRows {
       if (own.isEmpty) Seq(api.withDeletedRows(task))
       else FileRanges.between(own, file.getLen).map(range => api.inRanges(api.withDeletedRows(task), Seq(range)))
     }
-    val table = new IcebergRows(of, of.types.add(file, StringType), tasks)
+    val table = new IcebergTaskTable(of, of.types.add(file, StringType), tasks)
     val relation = DataSourceV2Relation.create(table, None, None)
     val columns = of.columns.leaves.map { case (path, id, _) => Alias(column(relation.output, path), id)() }
     val number = FilePlace(relation.output.find(_.name == file).get, reading.sparkContext.broadcast(places))
