@@ -206,7 +206,7 @@ def _existing(
             round((work.files_read + work.files_skipped) / work.scans, 2),
             round(work.files_read / work.scans, 2),
             round(work.bytes_read / record.days),
-            round(work.bytes_skipped / record.days),
+            0 if wasted else round(work.bytes_skipped / record.days),
             drop_statement(table, index) if wasted else None,
             None,
         )

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from iceberg_tables import create, insert, namespace
+from iceberg_tables import create, insert, namespace, sizes
 from pyspark.errors import PySparkException
 from spark_session import Lab
 
@@ -72,6 +72,20 @@ def test_file_added_twice_is_read_twice(lab: Lab, tmp_path: Path) -> None:
     for _ in range(2):
         assert lab.check("SELECT id FROM t WHERE id = 7", exactly=4).rows == {"(7,)": 2}
         assert lab.check("SELECT id FROM t WHERE id = 17", exactly=4).rows == {"(17,)": 2}
+
+
+def test_files_of_equal_size_differ(lab: Lab) -> None:
+    """If a query lists other files than the query before, each file is found by its location."""
+    plain = {"write__parquet__compression__codec": "uncompressed"}
+    create(lab, "t", "id BIGINT, p BIGINT", "PARTITIONED BY (p)", **plain)
+    lab.sql("INSERT INTO t SELECT id, id DIV 10 FROM range(0, 40, 1, 1)")
+    assert len({sizes(lab, f"p = {p}") for p in range(4)}) == 1
+    lab.sql("CREATE SIEVE INDEX ON t (id)")
+    lab.check("SELECT id FROM t WHERE id = 7", exactly=1)
+    for p in (3, 2, 1):
+        found = lab.check(f"SELECT id FROM t WHERE p = {p} AND id = 1{p}", exactly=int(p == 1))
+        assert len(found.rows) == int(p == 1)
+        lab.check(f"SELECT id FROM t WHERE p = {p} AND id = {p}7", exactly=1)
 
 
 def test_file_is_always_read_if_its_path_has_two_adjacent_slashes(lab: Lab, tmp_path: Path) -> None:

@@ -206,7 +206,7 @@ def test_each_suggestion_is_accepted_and_not_repeated(lab: Lab) -> None:
 
 @pytest.mark.usefixtures("tables")
 @pytest.mark.skipif("__import__('pyspark').__version__ < '4'", reason="VARIANT came with Spark 4")
-@pytest.mark.parametrize("pushed", ["true", "false"])
+@pytest.mark.parametrize("pushed", ["true", pytest.param("false", marks=pytest.mark.long)])
 def test_advice_names_paths_in_a_variant(lab: Lab, pushed: str) -> None:
     """ADVISE proposes an index on a path and its type, whether Spark pushes the path or not."""
     lab.sql(

@@ -250,6 +250,7 @@ def test_drop_is_suggested_if_an_index_cannot_help(
         scanned(session, "t", "id_sieve@1", "other@1", skipped=beside)
     (row,) = advice(session)
     assert row["action"] == action
+    assert (row["bytes_saved"] == 0) == (action == "drop")
 
 
 def test_unused_index_has_no_row(session: Session) -> None:
