@@ -29,8 +29,7 @@ _FILES: Final = ("number of files read", "number of result data files")
 _BYTES: Final = ("size of files read", "total data file size (bytes)")
 _SCAN = re.compile(r"Scan (\S+) (.*)", re.DOTALL)
 _NOT_INDEXED = ("text", "avro", "binaryFile", "image", "libsvm")
-_V2_SCAN: Final = "BatchScan "
-_OTHER_SOURCES = (_V2_SCAN, "Scan hive ")
+_OTHER_SOURCES = ("BatchScan", "Scan hive ")
 # The text of an Iceberg scan, in releases for Spark 3.5 and for Spark 4.
 _ICEBERG = re.compile(
     r"BatchScan (?P<table>[^\[]+)(?P<columns>\[[^\]]*\]) "
