@@ -26,17 +26,18 @@ class Wanted:
     column: Column
 
 
-def with_default_names(columns: Sequence[Column], taken: Taken) -> list[Wanted]:
+def with_default_names(columns: Sequence[Column], taken: Taken, info: TableInfo) -> list[Wanted]:
     """Gives an index on each column its default name.
 
     If an index on another column has this name, a number is appended: the indexes on ``a + b`` and
-    ``a * b`` have the names ``a_b_sieve`` and ``a_b_sieve_2``.
+    ``a * b`` have the names ``a_b_sieve`` and ``a_b_sieve_2``. If the table no longer has the other
+    column, the name stays, and `refuse_taken` tells the user to drop that index.
     """
-    taken = dict(taken)
+    others = {name: key for name, key in taken.items() if info.column_of(key) is not None}
     wanted = []
     for column in columns:
-        name = next(name for name in _names(column) if taken.get(name) in (None, column.key))
-        taken[name] = column.key
+        name = next(name for name in _names(column) if others.get(name) in (None, column.key))
+        others[name] = column.key
         wanted.append(Wanted(name, column))
     return wanted
 

@@ -55,7 +55,7 @@ def create(command: commands.CreateIndex, context: StatementContext) -> list[Row
     present = {name: index for name, index in there.items() if not is_gone(index)}
     taken = {name: index.registration.column for name, index in present.items()}
     if command.name is None:
-        wanted = with_default_names(columns, taken)
+        wanted = with_default_names(columns, taken, table.info)
     else:
         wanted = [Wanted(command.name.lower(), column) for column in columns]
     replaced = {w.name: there[w.name] for w in wanted if command.replace and w.name in there}

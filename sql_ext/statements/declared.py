@@ -21,7 +21,12 @@ from sieve.errors import InvalidInputError, UnsupportedError
 from sieve.metadata.index_options import IndexOptions
 from sieve.metadata.registration import DECLARED_COLUMNS, DECLARED_OPTIONS
 from sieve.operations.create import check_wanted, create_indexes
-from sieve.operations.index_name import Wanted, default_name, with_default_names
+from sieve.operations.index_name import (
+    Wanted,
+    default_name,
+    refuse_taken,
+    with_default_names,
+)
 from sieve.operations.refresh import RefreshMode, refresh_index
 from sieve.operations.registered_index import RegisteredIndex, is_gone, only_usable
 from sieve.tables.column import Column
@@ -104,7 +109,8 @@ def find_missing(table: CatalogTable, indexes: Mapping[str, RegisteredIndex]) ->
             column = table.column(path.parts, kind)
             if column.key in indexed:
                 continue
-            (one,) = with_default_names([column], taken)
+            (one,) = with_default_names([column], taken, table.info)
+            refuse_taken([one], taken, table.info)
             check_wanted(table, one, options)
         except (InvalidInputError, UnsupportedError) as error:
             refused.append(Refused(name, f"{error.message} (declared by {DECLARED_COLUMNS})"))

@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -16,10 +18,12 @@ SUM, PRODUCT, DIFFERENCE = (
 PLAIN = Column(("a_b",), "bigint")
 
 
-def names(*columns: Column, **taken: Column) -> list[str]:
+def names(*columns: Column, dropped: Column | None = None, **taken: Column) -> list[str]:
     """The names of new indexes on the columns, if the table has the other indexes."""
     keys = {name: column.key for name, column in taken.items()}
-    return [one.name for one in with_default_names(columns, keys)]
+    gone = None if dropped is None else dropped.key
+    info: Any = SimpleNamespace(column_of=lambda key: None if key == gone else key)
+    return [one.name for one in with_default_names(columns, keys, info)]
 
 
 def test_indexes_with_the_same_default_name_get_other_names() -> None:
@@ -30,6 +34,11 @@ def test_indexes_with_the_same_default_name_get_other_names() -> None:
     long = [Column((f"{'column ' * 30}+ {k}",), "bigint", ("", str(k))) for k in range(2)]
     first, second = names(*long)
     assert (len(first), len(second), second[-2:]) == (128, 128, "_2")
+
+
+def test_the_index_of_a_dropped_column_keeps_its_name() -> None:
+    """If an index on a dropped column has the name, the name stays, so that CREATE refuses it."""
+    assert names(SUM, dropped=PLAIN, a_b_sieve=PLAIN) == ["a_b_sieve"]
 
 
 def test_an_index_of_the_same_column_keeps_its_name() -> None:
