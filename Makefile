@@ -422,7 +422,7 @@ soak-kills: setup ## 1,000 writers killed at any time, 100 stopped before their 
 	@$(BIN)/python -m pytest -s -m soak tests/fault/test_deaths.py tests/fault/test_driver_death.py $(ARGS)
 
 soak-crowds: setup ## 8 writers of 50 statements and 4 readers; each statement within each other
-	@$(BIN)/python -m pytest -s -m soak tests/fault/test_crowds.py tests/fault/test_races.py $(ARGS)
+	@$(BIN)/python -m pytest -s -m soak tests/fault/test_crowds.py tests/fault/test_statement_within_another.py $(ARGS)
 
 soak-nonsense: setup ## 1,000,000 inputs for the parsers, 10,000 damages of an index
 	@$(BIN)/python -m pytest -s -m soak tests/fault/test_hostile.py tests/fault/test_flips.py $(ARGS)

@@ -26,7 +26,7 @@ from sieve.storage.java_errors import (
 from sql_ext.frontend import sql_states
 
 INTERNAL: Final = "SIEVE_INTERNAL_ERROR"
-CANCELLED: Final = "SIEVE_CANCELLED"
+_CANCELLED: Final = "SIEVE_CANCELLED"
 _SPARK: Final = "SIEVE_SPARK_ERROR"
 _DENIED: Final = "SIEVE_PERMISSION_DENIED"
 _GENERAL: Final = "HY000"
@@ -69,7 +69,7 @@ def _spark_error(error: Exception, text: str, condition: str | None = None) -> E
     if denied(error):
         return ErrorReport(_DENIED, text, INSUFFICIENT_PRIVILEGE)
     if "SPARK_JOB_CANCELLED" in conditions(error):
-        return ErrorReport(CANCELLED, text, sql_states.OF_CONDITION[CANCELLED])
+        return ErrorReport(_CANCELLED, text, sql_states.OF_CONDITION[_CANCELLED])
     return ErrorReport(_SPARK, text, state)
 
 
