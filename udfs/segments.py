@@ -18,7 +18,7 @@ from sieve.metadata.manifest import Manifest
 from sieve.metadata.paths import run_file
 from sieve.metadata.records import FileRef
 from sieve.operations.registered_index import Usable
-from sieve.reader.run_reader import verified
+from sieve.reader.verified_file import verified
 from sieve.segments.coverage import Coverage
 from sieve.segments.hash_map.format import SHAPE_MAP
 from sieve.segments.payload import decode

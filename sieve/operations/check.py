@@ -32,7 +32,7 @@ from sieve.indexing.value_columns import column_values
 from sieve.metadata.paths import run_file
 from sieve.operations.registered_index import Usable
 from sieve.reader.lru_cache import FileCache
-from sieve.reader.run_reader import verified
+from sieve.reader.verified_file import verified
 from sieve.reader.version_reader import OpenVersion, open_version
 from sieve.tables.column import Column
 from sieve.tables.file_status import FileStatus, file_statuses

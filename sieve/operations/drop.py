@@ -17,8 +17,8 @@ from sieve.errors import UnavailableError, UnsupportedError
 from sieve.metadata.creation_record import delete_index
 from sieve.metadata.records import TableIdentity, same_table
 from sieve.metadata.transitions import Drop
-from sieve.operations.alter import change_index
 from sieve.operations.damaged import owner_of_damaged
+from sieve.operations.publish_change import change_index
 from sieve.operations.registered_index import (
     Disabled,
     Failed,

@@ -9,7 +9,7 @@ from sieve.environment import Environment
 from sieve.metadata.commit import newest
 from sieve.metadata.records import TableIdentity, same_table
 from sieve.metadata.transitions import Follow
-from sieve.operations.alter import change_index
+from sieve.operations.publish_change import change_index
 from sieve.operations.registered_index import with_version
 from sieve.tables.table import CatalogTable
 

@@ -7,7 +7,6 @@ reader first uses a file, it compares the file's length and SHA-256 with the man
 from __future__ import annotations
 
 import contextlib
-import hashlib
 from collections.abc import Iterator, Sequence
 from typing import Final
 
@@ -18,11 +17,12 @@ from sieve.arrays.interval_set import meeting, merge
 from sieve.encoding.encoder import GREATEST, LEAST
 from sieve.errors import CorruptError, SieveError
 from sieve.metadata.paths import run_file
-from sieve.metadata.records import FileRef, Range, RunRef
+from sieve.metadata.records import Range, RunRef
 from sieve.reader.entry_table import Chunk
 from sieve.reader.lru_cache import FileCache
 from sieve.reader.packed_chunk import PackedChunk
 from sieve.reader.run_file import RunFile, parse_run_file
+from sieve.reader.verified_file import verified
 from sieve.segments.entries import Ends
 from sieve.storage.interface import Reader
 
@@ -303,15 +303,3 @@ class _Ranges:
         start, stop = meeting(wanted, self.first, self.last)
         numbers: list[int] = np.unique(self._file[start < stop]).tolist()
         return numbers
-
-
-def verified(store: Reader, uri: str, file: FileRef) -> bytes:
-    """Reads a file, and verifies its length and checksum against the manifest."""
-    data = store.read(uri)
-    if len(data) != file.length or hashlib.sha256(data).hexdigest() != file.sha256:
-        raise CorruptError(
-            "SIEVE_INDEX_CORRUPT",
-            f"{uri} is not what was written ({len(data)} bytes, {file.length} expected, or another "
-            "checksum); REFRESH SIEVE INDEX ... FULL builds the index again",
-        )
-    return data

@@ -24,7 +24,8 @@ from sieve.predicate.key_ranges import KeyRanges
 from sieve.reader.extents import Extents, concat_ends, ends_of, extents
 from sieve.reader.lru_cache import FileCache
 from sieve.reader.placement import Placement, place
-from sieve.reader.run_reader import Run, verified
+from sieve.reader.run_reader import Run
+from sieve.reader.verified_file import verified
 from sieve.storage.interface import Store
 
 MOST_EXTENT_BYTES: Final = 512 << 10

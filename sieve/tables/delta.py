@@ -10,7 +10,7 @@ import logging
 from typing import Any, Final
 
 from sieve.metadata.records import Commit
-from sieve.tables.hudi import FAILURES
+from sieve.tables.jvm_failures import FAILURES
 
 log = logging.getLogger(__name__)
 

@@ -13,13 +13,9 @@ from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Final
 
-from py4j.protocol import Py4JError
-from pyspark.errors import PySparkException
+from sieve.tables.jvm_failures import FAILURES
 
 log = logging.getLogger(__name__)
-
-FAILURES: Final = (Py4JError, PySparkException)
-"""Exceptions of JVM calls. PySpark converts some Java exceptions, and passes on the others."""
 
 # From version 8 on, a log file belongs to one commit, and listings show the file once the commit is
 # complete.

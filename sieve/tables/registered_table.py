@@ -25,7 +25,7 @@ from sieve.metadata.registration import (
     render_registration,
 )
 from sieve.storage.java_errors import answered, denied, first_line
-from sieve.tables import hudi
+from sieve.tables.jvm_failures import FAILURES
 from sieve.tables.registered_info import RegisteredInfo
 
 # Without this lock, two statements of one driver could both find a name unused, and register two
@@ -81,7 +81,7 @@ class RegisteredTable:
     def _set_property(self, name: str, key: str, value: str) -> None:
         try:
             self._access.setProperty(key, value)
-        except hudi.FAILURES:
+        except FAILURES:
             try:
                 written = self.refresh_registry().get(key) == value
             except UnavailableError as error:
@@ -107,7 +107,7 @@ class RegisteredTable:
             return
         try:
             self._access.unsetProperty(property_key(name))
-        except hudi.FAILURES as error:
+        except FAILURES as error:
             raise self._unavailable(error) from error
 
     def declare(self, columns: str) -> None:
@@ -121,7 +121,7 @@ class RegisteredTable:
                 self._access.setProperty(DECLARED_COLUMNS, columns)
             else:
                 self._access.unsetProperty(DECLARED_COLUMNS)
-        except hudi.FAILURES as error:
+        except FAILURES as error:
             raise self._unavailable(error) from error
 
     def refresh_registry(self) -> Mapping[str, str]:
@@ -135,7 +135,7 @@ class RegisteredTable:
         """
         try:
             properties: Mapping[str, str] = json.loads(self._access.publish())
-        except hudi.FAILURES as error:
+        except FAILURES as error:
             raise self._unavailable(error) from error
         return properties
 

@@ -14,6 +14,7 @@ from sieve.storage.java_errors import conditions, first_line
 from sieve.tables import hudi
 from sieve.tables.column import Column
 from sieve.tables.formats import INDEXED, refuse_kind
+from sieve.tables.jvm_failures import FAILURES
 from sieve.tables.names import quoted
 from sieve.tables.registered_info import registered_info_from
 from sieve.tables.registered_table import RegisteredTable
@@ -42,7 +43,7 @@ def open_table(
     _forget_listing(session, parts)
     try:
         access = driver.tables().resolve(session, list(parts))
-    except hudi.FAILURES as error:
+    except FAILURES as error:
         _refuse_unknown(error, driver, session, parts)
         raise
     name = ".".join(parts)
@@ -74,7 +75,7 @@ def open_registered(
     """
     try:
         access = driver.tables().registered(session, list(parts))
-    except hudi.FAILURES as error:
+    except FAILURES as error:
         _refuse_unknown(error, driver, session, parts)
         raise
     if access is None:

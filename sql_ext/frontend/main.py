@@ -67,7 +67,7 @@ def _serve() -> None:
     pruner = Pruner(open_store, DEFAULTS.cache_bytes)
     pruning = PruneService(roots, pruner)
     statements = StatementService(gateway, roots, open_store, pruner)
-    pages = PageService(roots, open_store, driver.scans, statements.auto_refresh, statements.tests)
+    pages = PageService(roots, open_store, driver.scans, statements.event_handler, statements.tests)
     requests = driver.requests()
     history = HistoryWriter(driver, roots, open_store)
     if started_with.history:

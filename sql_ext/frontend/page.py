@@ -24,7 +24,7 @@ from sieve.workload.tuples import with_tuples
 from sql_ext.driver.roots import Roots
 from sql_ext.driver.settings import Settings, valid_settings
 from sql_ext.frontend import page_html
-from sql_ext.frontend.events import AutoRefresh
+from sql_ext.frontend.handle_event import EventHandler
 from sql_ext.frontend.page_html import ShownIndex, WorthHaving
 from sql_ext.frontend.request_queue import Request
 
@@ -43,7 +43,7 @@ class PageService:
         roots: checks whether a folder may contain indexes.
         open_store: opens the store of a root.
         scans: returns the driver's record of its scans, as JSON.
-        auto_refresh: supplies the state of each table's automatic refresh.
+        event_handler: supplies the state of each table's automatic refresh.
         tests: results of ADVISE's tests, by table and column.
     """
 
@@ -52,13 +52,13 @@ class PageService:
         roots: Roots,
         open_store: Callable[[str], Store],
         scans: Callable[[], str],
-        auto_refresh: AutoRefresh,
+        event_handler: EventHandler,
         tests: Tests,
     ) -> None:
         self._roots = roots
         self._open_store = open_store
         self._scans = scans
-        self._auto_refresh = auto_refresh
+        self._event_handler = event_handler
         self._tests = tests
 
     def page(self, request: Request) -> Mapping[str, Any]:
@@ -103,7 +103,7 @@ class PageService:
             if state == "ready":
                 # The page shows that a refresh failed, but not why. SHOW returns the reason, but
                 # only to users with permission.
-                doing, *_ = self._auto_refresh.state(table["database"], table["table"]).split(":")
+                doing, *_ = self._event_handler.state(table["database"], table["table"]).split(":")
                 state = doing or state
             coverage = _coverage(store, registration.directory, manifest)
             return ShownIndex(label, name, state, manifest, coverage)

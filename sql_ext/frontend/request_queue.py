@@ -17,7 +17,7 @@ from typing import Any, Final
 from py4j.protocol import Py4JNetworkError
 
 from sieve.errors import UnavailableError
-from sql_ext.frontend.error_report import INTERNAL, error_report
+from sql_ext.frontend.translate_error import INTERNAL, translate_error
 
 log = logging.getLogger(__name__)
 
@@ -150,7 +150,7 @@ def _answer(
         raise
     except Exception as error:
         # The driver reports every exception to the user, and this thread continues.
-        of = error_report(error)
+        of = translate_error(error)
         if of.condition == INTERNAL:
             log.exception("request %d failed", number)
         report = {"condition": of.condition, "message": of.message, "sql_state": of.sql_state}

@@ -24,7 +24,7 @@ from sieve.workload.suggest import ColumnTest, TableColumn
 from sql_ext.driver import attach, executor_setup
 from sql_ext.driver.roots import Roots
 from sql_ext.driver.settings import Settings, parse_settings, valid_settings
-from sql_ext.frontend.events import AutoRefresh
+from sql_ext.frontend.handle_event import EventHandler
 from sql_ext.frontend.request_queue import Request
 from sql_ext.statements.commands import columns_of
 from sql_ext.statements.context import StatementContext
@@ -44,7 +44,7 @@ class StatementService:
     The first statement that runs connects the front end to the SparkContext.
 
     Attributes:
-        auto_refresh: handles the events of tables and refreshes indexes after writes.
+        event_handler: handles the events of tables and refreshes indexes after writes.
         tests: results of ADVISE's tests, by table and column.
     """
 
@@ -62,7 +62,7 @@ class StatementService:
         self._lock = threading.Lock()
         self._context: SparkContext | None = None
         self._sent = False
-        self.auto_refresh = AutoRefresh()
+        self.event_handler = EventHandler()
         self.tests: dict[TableColumn, ColumnTest] = {}
 
     def parse(self, request: Request) -> Mapping[str, Any]:
@@ -91,7 +91,7 @@ class StatementService:
         # correct the setting.
         context = self._begun(request, label, valid_settings(body["settings"]))
         try:
-            return self.auto_refresh.act(body, context)
+            return self.event_handler.act(body, context)
         finally:
             for index, sentence in context.environment.advice:
                 # No user reads the result of an event, so the log receives the advice.
@@ -130,7 +130,7 @@ class StatementService:
             settings,
             self._send_code,
             self._pruner.invalidate,
-            self.auto_refresh,
+            self.event_handler,
             self._pruner.cache,
             self.tests,
         )

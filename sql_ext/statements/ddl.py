@@ -17,13 +17,13 @@ from sieve.metadata.index_options import AUTO, IndexOptions
 from sieve.metadata.manifest import Manifest
 from sieve.metadata.records import TableIdentity, same_table
 from sieve.metadata.transitions import Change, Disable, Enable, SetOptions
-from sieve.operations.alter import change_index
 from sieve.operations.create import create_indexes
 from sieve.operations.drop import drop_index
 from sieve.operations.dropped_column import dropped_column, indexed_column, leave_out_dropped
 from sieve.operations.dropped_index import leave_out_if_dropped
 from sieve.operations.follow_table import follow_table
 from sieve.operations.index_name import Wanted, refuse_taken, with_default_names
+from sieve.operations.publish_change import change_index
 from sieve.operations.refresh import RefreshMode, refresh_index
 from sieve.operations.registered_index import (
     Malformed,

@@ -18,7 +18,7 @@ from sieve.errors import ConflictError, SieveError
 from sieve.metadata.commit import newest
 from sieve.metadata.history import history
 from sieve.metadata.transitions import Follow
-from sieve.operations.alter import change_index
+from sieve.operations.publish_change import change_index
 from sieve.operations.registered_index import open_index, usable
 from sieve.storage.interface import Entries
 from sieve.storage.local import LocalStore

@@ -80,10 +80,10 @@ class Pages:
         self.record = '{"driver": "d", "since": 0, "scans": []}'
         roots: Any = SimpleNamespace(check=self._check)
         self.refresh = ""
-        auto_refresh: Any = SimpleNamespace(state=lambda *_: self.refresh)
+        event_handler: Any = SimpleNamespace(state=lambda *_: self.refresh)
         self.tests: dict[tuple[Table, Column], ColumnTest] = {}
         self.service = PageService(
-            roots, lambda _root: LocalStore(), lambda: self.record, auto_refresh, self.tests
+            roots, lambda _root: LocalStore(), lambda: self.record, event_handler, self.tests
         )
 
     def _check(self, root: str, *_: object) -> None:

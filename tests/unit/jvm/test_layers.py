@@ -37,7 +37,7 @@ def test_the_shim_obeys_its_layers(sources: Path) -> None:
         ),
         (
             "src/predicate/Filters.scala",
-            "private val tree = org.apache.spark.sql.sieve.observe.Explain",
+            "private val tree = org.apache.spark.sql.sieve.observe.ExplainedScans",
             "predicate must not use observe",
         ),
         ("src/plan/JoinKeys.scala", "private val own = Delta", "only formats may name"),

@@ -16,7 +16,7 @@ from sieve.metadata.registration import Registration
 from sieve.operations.registered_index import Failed, Gone, Ready, RegisteredIndex
 from sieve.storage.local import LocalStore
 from sieve.tables.column import Column
-from sql_ext.frontend.events import AutoRefresh
+from sql_ext.frontend.handle_event import EventHandler
 from sql_ext.statements.declared import MissingIndexes, find_missing
 from sql_ext.statements.parser import parse_columns, parse_options
 from tests.fake_scan import scan
@@ -63,13 +63,13 @@ def declare(warehouse: Warehouse, columns: str, options: str = "") -> None:
     warehouse.alter("t", lambda before: before | more)
 
 
-def write(warehouse: Warehouse, auto_refresh: AutoRefresh, session: Session) -> None:
+def write(warehouse: Warehouse, event_handler: EventHandler, session: Session) -> None:
     """Sends the event of a write to t, in a session with ``spark.sieve.refresh.auto``."""
     info = warehouse.info("t")
     identity = ("catalog", "database", "table", "create_time_ms", "location")
     table = {key: info[key] for key in identity}
     event = {"event": "written", "table": table, "replaced": "false", "every": "true"}
-    auto_refresh.act(event, session.context())
+    event_handler.act(event, session.context())
 
 
 def missing(
@@ -229,12 +229,12 @@ def test_write_builds_the_declared_index(warehouse: Warehouse) -> None:
     A wrong column name in the declaration does not make a write fail.
     """
     declare(warehouse, "nope, id", "error = 1")
-    auto_refresh = AutoRefresh()
-    write(warehouse, auto_refresh, Session(warehouse))
+    event_handler = EventHandler()
+    write(warehouse, event_handler, Session(warehouse))
     assert scan(warehouse, "t", 13).used == ("id_sieve@1",)
     warehouse.append("t", range(40, 50))
-    write(warehouse, auto_refresh, Session(warehouse))
-    assert auto_refresh.state("shop", "t") == ""
+    write(warehouse, event_handler, Session(warehouse))
+    assert event_handler.state("shop", "t") == ""
     told = scan(warehouse, "t", 45)
     assert (told.files, told.used) == (1, ("id_sieve@2",))
 
@@ -247,13 +247,13 @@ def test_declared_index_that_was_dropped_is_built_again(warehouse: Warehouse, by
     before = warehouse.properties("t")
     Session(warehouse).sql("DROP SIEVE INDEX id_sieve ON t")
     warehouse.alter("t", lambda _: before)
-    auto_refresh = AutoRefresh()
+    event_handler = EventHandler()
     if by == "write":
-        write(warehouse, auto_refresh, Session(warehouse))
+        write(warehouse, event_handler, Session(warehouse))
     else:
         (row,) = Session(warehouse).sql("REFRESH SIEVE INDEX ON t")
         assert row[:2] == ("id_sieve", 1)
-    assert auto_refresh.state("shop", "t") == ""
+    assert event_handler.state("shop", "t") == ""
     told = scan(warehouse, "t", 13)
     assert (told.files, told.used) == (1, ("id_sieve@1",))
 
@@ -267,7 +267,7 @@ def test_refresh_returns_the_index_of_a_background_build(warehouse: Warehouse) -
 
     def meanwhile(call: str) -> None:
         if call.startswith("before create") and call.endswith("/versions/1.json"):
-            write(warehouse, AutoRefresh(), Session(warehouse))
+            write(warehouse, EventHandler(), Session(warehouse))
 
     ((name, version, files, *_, change, advice),) = Session(warehouse, meanwhile).sql(
         "REFRESH SIEVE INDEX ON t"
@@ -302,7 +302,7 @@ def test_drop_removes_the_index_from_the_declaration(warehouse: Warehouse) -> No
     Session(warehouse).sql("DROP SIEVE INDEX id_sieve ON t")
     declared = warehouse.properties("t")["sieve.columns"]
     assert [path.parts for path in parse_columns(declared)] == [("x,y",), ("nope",)]
-    write(warehouse, AutoRefresh(), Session(warehouse))
+    write(warehouse, EventHandler(), Session(warehouse))
     Session(warehouse).sql("REFRESH SIEVE INDEX ON t")
     assert list(warehouse.root.iterdir()) == []
     declare(warehouse, "id")
@@ -341,7 +341,7 @@ def test_index_dropped_during_a_refresh_stays_dropped(
             struck.append(call)
             Session(warehouse).sql("DROP SIEVE INDEX id_sieve ON t")
 
-    write(warehouse, AutoRefresh(), Session(warehouse, meanwhile))
+    write(warehouse, EventHandler(), Session(warehouse, meanwhile))
     assert struck
     assert registrations(warehouse.properties("t")) == {}
     assert list(warehouse.root.iterdir()) == []
@@ -362,9 +362,9 @@ def test_failed_refresh_does_not_stop_a_declared_build(
     registration = warehouse.properties("t")["sieve.index.mine"].replace('["id"]', '["old"]')
     warehouse.alter("t", lambda before: before | {"sieve.index.mine": registration})
     declare(warehouse, "id", "error = 1")
-    auto_refresh = AutoRefresh()
-    write(warehouse, auto_refresh, Session(warehouse))
-    assert auto_refresh.state("shop", "t").startswith("failed")
+    event_handler = EventHandler()
+    write(warehouse, event_handler, Session(warehouse))
+    assert event_handler.state("shop", "t").startswith("failed")
     assert scan(warehouse, "t", 13).used == ("id_sieve@1",)
 
 
@@ -375,8 +375,8 @@ def test_recreated_table_gets_its_declared_index(warehouse: Warehouse) -> None:
     """
     for run in range(3):
         declare(warehouse, "id", "error = 1")
-        auto_refresh = AutoRefresh()
-        write(warehouse, auto_refresh, Session(warehouse))
+        event_handler = EventHandler()
+        write(warehouse, event_handler, Session(warehouse))
         told = scan(warehouse, "t", 13)
         assert (told.files, told.used) == (1, ("id_sieve@1",)), run
         (folder,) = warehouse.root.iterdir()
@@ -387,7 +387,7 @@ def test_recreated_table_gets_its_declared_index(warehouse: Warehouse) -> None:
         gone = {key: info[key] for key in identity}
         event = {"event": "dropped", "table": gone, "registrations": info["registrations"]}
         at = Session(warehouse).context()
-        auto_refresh.act(event | {"location": f"file:{warehouse.folder}"}, at)
+        event_handler.act(event | {"location": f"file:{warehouse.folder}"}, at)
         assert not folder.exists()
         warehouse.create_table("t", [range(10 * k, 10 * k + 10) for k in range(4)])
 

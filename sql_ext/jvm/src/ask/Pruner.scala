@@ -130,7 +130,7 @@ object Pruner extends OnceLogging {
         def bounded(answered: (JsonNode, Option[FileDictionary]), times: Int): (JsonNode, Option[FileDictionary]) =
           answered match {
             case (reply, Some(known)) if first.nonEmpty && times > 0 =>
-              val groups = FileGroups.of(listed, locations, known, index.relation, first.get)
+              val groups = TopKGroups.of(listed, locations, known, index.relation, first.get)
               val next = ask(Map("present" -> Map("dictionary" -> reply.get("dictionary"), "groups" -> groups)), None)
               if (next._2.forall(_ eq known)) next else bounded(next, times - 1)
             case _ => answered

@@ -19,6 +19,8 @@ import org.apache.spark.util.Utils
  * by name. The content of a file never changes. Deletion vectors hide some rows of a file from queries.
  */
 object Delta extends TableFormat with OnceLogging {
+  import Reflection.getter
+
   private val root = "org.apache.spark.sql.delta"
   /** The class of the listings with which Delta's commands read their chosen files. No query uses such a listing. */
   val listingOfFiles: String = s"$root.files.TahoeBatchFileIndex"
@@ -42,7 +44,7 @@ object Delta extends TableFormat with OnceLogging {
   /** True if a table of a catalog is a Delta table. */
   private def isTable(table: AnyRef): Boolean = table.getClass.getName == tableClass
   override def tableIn(argument: AnyRef): Option[AnyRef] =
-    if (isTable(argument)) Some(call(argument, "catalogTable")) else None
+    if (isTable(argument)) Some(getter(argument, "catalogTable")) else None
   override def writingCommands: Set[String] = Set("CreateDeltaTable", "Delete", "Update", "MergeInto", "OptimizeTable",
     "DeltaReorgTable", "RestoreTable").map(name => s"$root.commands.${name}Command")
   override def isReplacedInPlace(table: CatalogTable): Boolean = table.provider.exists(_.equalsIgnoreCase("delta"))
@@ -141,7 +143,7 @@ object Delta extends TableFormat with OnceLogging {
   override def readsAgain(relation: HadoopFsRelation, statement: LogicalPlan): Boolean = statement match {
     case merge: MergeIntoTable => merge.matchedActions.nonEmpty || merge.notMatchedBySourceActions.nonEmpty
     case _: DeleteFromTable => !attempt {
-      val properties = call(call(relation.location, "metadata"), "configuration").asInstanceOf[Map[String, String]]
+      val properties = getter(getter(relation.location, "metadata"), "configuration").asInstanceOf[Map[String, String]]
       properties.get("delta.enableDeletionVectors").exists(_.toBoolean)
     }.contains(true)
     case _ => true
@@ -152,7 +154,7 @@ object Delta extends TableFormat with OnceLogging {
   /** Returns the table's own listing, fixed to the current snapshot of the table. */
   def pinned(location: FileIndex): FileIndex = location match {
     case table: Product =>
-      val (known, now) = (call(table, "snapshotAtAnalysis"), call(table, "getSnapshot"))
+      val (known, now) = (getter(table, "snapshotAtAnalysis"), getter(table, "getSnapshot"))
       val arguments = table.productIterator.map {
         case own: AnyRef if own eq known => now
         case _: Boolean => Boolean.box(true)
@@ -167,7 +169,7 @@ object Delta extends TableFormat with OnceLogging {
    * Delta fixes the version for a query.
    */
   override def isPinned(location: FileIndex): Boolean =
-    !has(location, "isTimeTravelQuery") || call(location, "isTimeTravelQuery") == true
+    !has(location, "isTimeTravelQuery") || getter(location, "isTimeTravelQuery") == true
 
   /** True if a query reads an earlier version of the table. */
   override def isAsOf(relation: HadoopFsRelation): Boolean = earlier(relation.location).nonEmpty
@@ -176,26 +178,25 @@ object Delta extends TableFormat with OnceLogging {
   override def asOf(relation: HadoopFsRelation): Option[Long] = earlier(relation.location).map(committed)
 
   /** The commit time of a snapshot, in ms since the epoch. */
-  private def committed(snapshot: AnyRef): Long = call(snapshot, "timestamp").asInstanceOf[Long]
+  private def committed(snapshot: AnyRef): Long = getter(snapshot, "timestamp").asInstanceOf[Long]
 
   /**
    * Returns the commit that a pinned listing shows, as JSON: the time and number of the commit, and the table's id.
    */
   def commit(location: FileIndex): String = {
-    val snapshot = call(location, "getSnapshot")
-    Json.write(Map("time_ms" -> committed(snapshot), "version" -> call(snapshot, "version"),
-      "table" -> call(call(snapshot, "metadata"), "id")))
+    val snapshot = getter(location, "getSnapshot")
+    Json.write(Map("time_ms" -> committed(snapshot), "version" -> getter(snapshot, "version"),
+      "table" -> getter(getter(snapshot, "metadata"), "id")))
   }
 
   private def earlier(location: FileIndex): Option[AnyRef] =
     if (has(location, "preparedScan")) {
-      if (call(location, "versionScanned") == None) None
-      else Some(call(call(location, "preparedScan"), "scannedSnapshot"))
+      if (getter(location, "versionScanned") == None) None
+      else Some(getter(getter(location, "preparedScan"), "scannedSnapshot"))
     }
-    else if (has(location, "isTimeTravelQuery") && call(location, "isTimeTravelQuery") == true)
-      Some(call(location, "getSnapshot"))
+    else if (has(location, "isTimeTravelQuery") && getter(location, "isTimeTravelQuery") == true)
+      Some(getter(location, "getSnapshot"))
     else None
 
   private def has(of: AnyRef, method: String): Boolean = of.getClass.getMethods.exists(_.getName == method)
-  private def call(of: AnyRef, method: String): AnyRef = Hudi.call(of, method)
 }

@@ -14,6 +14,7 @@ import org.apache.spark.sql.execution.datasources.{FileIndex, PartitionDirectory
 final case class DeltaChanges(versions: Seq[Long], touched: Seq[String], there: Seq[PartitionDirectory])
 
 object DeltaChanges {
+  import Reflection.getter
 
   /**
    * Returns the changes that the commits after `version` made, up to the commit of a pinned listing. Fails if Delta
@@ -21,9 +22,9 @@ object DeltaChanges {
    * path again.
    */
   def since(location: FileIndex, version: Long): DeltaChanges = {
-    val snapshot = Hudi.call(location, "getSnapshot")
-    val log = Hudi.call(location, "deltaLog")
-    val last = Hudi.call(snapshot, "version").asInstanceOf[Long]
+    val snapshot = getter(location, "getSnapshot")
+    val log = getter(location, "deltaLog")
+    val last = getter(snapshot, "version").asInstanceOf[Long]
     val get = log.getClass.getMethods.find { m =>
       m.getName == "getChanges" && m.getParameterTypes.count(_ == classOf[Long]) == 1
     }.get
@@ -47,11 +48,11 @@ object DeltaChanges {
 
   private def path(location: FileIndex, file: AnyRef): String =
     location.getClass.getMethod("absolutePath", classOf[String])
-      .invoke(location, Hudi.call(file, "path")).asInstanceOf[Path].toString
+      .invoke(location, getter(file, "path")).asInstanceOf[Path].toString
 
   private def listed(location: FileIndex, snapshot: AnyRef, files: Seq[AnyRef]): Seq[PartitionDirectory] =
     if (files.isEmpty) Nil
     else location.getClass.getClassLoader.loadClass(Delta.listingOfFiles).getConstructors.head.newInstance(
-      Hudi.call(location, "spark"), "batch", files, Hudi.call(location, "deltaLog"),
-      Hudi.call(location, "path"), snapshot, Boolean.box(false)).asInstanceOf[FileIndex].listFiles(Nil, Nil)
+      getter(location, "spark"), "batch", files, getter(location, "deltaLog"),
+      getter(location, "path"), snapshot, Boolean.box(false)).asInstanceOf[FileIndex].listFiles(Nil, Nil)
 }

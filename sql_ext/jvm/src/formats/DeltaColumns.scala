@@ -9,6 +9,8 @@ import org.apache.spark.sql.types._
  * another column can take a dropped column's name. A column's name in the files never changes.
  */
 object DeltaColumns {
+  import Reflection.getter
+
   private val storedName = "delta.columnMapping.physicalName"
   /**
    * The keys of the metadata entries that a column's readers use. Other entries can change with each insert, for
@@ -53,7 +55,7 @@ object DeltaColumns {
   }
 
   /** The method by which readers find a column in a file: "none", "name" or "id". */
-  def mapping(format: FileFormat): String = Hudi.call(Hudi.call(format, "columnMappingMode"), "name").toString
+  def mapping(format: FileFormat): String = getter(getter(format, "columnMappingMode"), "name").toString
 
   private def inFiles(t: DataType, mapped: Boolean): DataType = t match {
     case struct: StructType => StructType(struct.fields.map(f => f.copy(
@@ -73,5 +75,5 @@ object DeltaColumns {
     if (field.metadata.contains(storedName)) field.metadata.getString(storedName) else field.name
   private def isMapped(format: FileFormat): Boolean = mapping(format) != "none"
   private def reference(format: FileFormat): StructType =
-    Hudi.call(format, "referenceSchema").asInstanceOf[StructType]
+    getter(format, "referenceSchema").asInstanceOf[StructType]
 }

@@ -17,6 +17,8 @@ import org.apache.spark.sql.sieve.base.{Compat, Json}
  * user supplies a Hudi jar of any version, so this object looks up Hudi's classes and methods by name.
  */
 object Hudi extends TableFormat {
+  import Reflection.getter
+
   /** Table properties that readers do not use, and that fingerprints therefore do not contain. */
   private val ignoredProperties = Set("table.checksum", "table.metadata.partitions",
     "table.metadata.partitions.inflight", "table.index.defs.path", "table.secondary.indexes.metadata",
@@ -41,7 +43,7 @@ object Hudi extends TableFormat {
    */
   override def owns(location: FileIndex): Boolean = location.getClass.getName == "org.apache.hudi.HoodieFileIndex"
 
-  override def locations(relation: HadoopFsRelation): Locations = new FileSlices(relation)
+  override def locations(relation: HadoopFsRelation): Locations = new HudiSlices(relation)
   override def table(files: ListedFiles): FormatTable = new HudiTable(files)
 
   /**
@@ -62,13 +64,13 @@ object Hudi extends TableFormat {
    * result does not contain the settings of the Parquet reader.
    */
   def fingerprint(relation: HadoopFsRelation, settings: Map[String, String]): Map[String, String] = {
-    val properties = call(call(client(relation), "getTableConfig"), "getProps").asInstanceOf[Properties]
+    val properties = getter(getter(client(relation), "getTableConfig"), "getProps").asInstanceOf[Properties]
     val table = properties.asScala.toMap.collect { case (k, v) if !ignoredProperties(k) => s"hudi.$k" -> v }
     val set = settings.collect {
       case (k, v) if k.startsWith("hoodie.") && !isHarmless(k) => s"conf.$k" -> v
     }
     // If a column was dropped and added again, only its id distinguishes the new column from the old one.
-    val ids = call(field(relation.fileFormat, "tableSchema"), "internalSchema")
+    val ids = getter(field(relation.fileFormat, "tableSchema"), "internalSchema")
     table ++ set + ("hudi.columns" -> ids.toString)
   }
 
@@ -81,7 +83,7 @@ object Hudi extends TableFormat {
   /** The completion time, in ms since the epoch, of the newest commit that the relation shows. */
   def completed(relation: HadoopFsRelation): Option[Long] = {
     val until = instant(relation)
-    val done = call(call(client(relation), "getCommitsTimeline"), "filterCompletedInstants")
+    val done = getter(getter(client(relation), "getCommitsTimeline"), "filterCompletedInstants")
     instants(done).filter(requested(_) <= until).flatMap(completion(relation, _)).reduceOption(_ max _)
   }
 
@@ -90,7 +92,7 @@ object Hudi extends TableFormat {
    * this time.
    */
   private def completion(relation: HadoopFsRelation, instant: AnyRef): Option[Long] =
-    Option(call(instant, "getCompletionTime")).map { digits =>
+    Option(getter(instant, "getCompletionTime")).map { digits =>
       load(relation.location, "common.table.timeline.HoodieInstantTimeGenerator")
         .getMethod("parseDateFromInstantTime", classOf[String]).invoke(null, digits.toString)
         .asInstanceOf[Date].getTime
@@ -101,7 +103,7 @@ object Hudi extends TableFormat {
    * whether the action is complete, and its completion time.
    */
   def timeline(relation: HadoopFsRelation): String = Json.write(instants(activeTimeline(relation)).map { one =>
-    Seq(action(one), call(one, "isCompleted"), completion(relation, one))
+    Seq(action(one), getter(one, "isCompleted"), completion(relation, one))
   })
 
   /**
@@ -112,7 +114,7 @@ object Hudi extends TableFormat {
     val instant = instants(activeTimeline(relation))(number)
     val metadata = load(relation.location, "common.table.timeline.TimelineUtils").getMethods
       .find(_.getName == "getCommitMetadata").get.invoke(null, instant, activeTimeline(relation))
-    def keys(member: String) = call(metadata, member).asInstanceOf[JMap[String, _]].keySet.asScala.toSeq
+    def keys(member: String) = getter(metadata, member).asInstanceOf[JMap[String, _]].keySet.asScala.toSeq
     val replaced = if (action(instant) == "replacecommit") keys("getPartitionToReplaceFileIds") else Nil
     Json.write(keys("getPartitionToWriteStats") ++ replaced)
   }
@@ -129,7 +131,7 @@ object Hudi extends TableFormat {
     val reaches = all.filter(one => commits(action(one))).map(requested)
       .exists(one => one <= instant && !saved(one))
     !reaches || all.exists(one => rollbacks(action(one)) &&
-      Option(call(one, "getCompletionTime")).forall(_.toString > instant))
+      Option(getter(one, "getCompletionTime")).forall(_.toString > instant))
   }
 
   /** True if a query reads an earlier instant. */
@@ -179,7 +181,7 @@ object Hudi extends TableFormat {
       (partition, inside) <- found
       // This code reads a private field, because releases before Hudi 1.2 have no method that returns these values.
       values = field(partition, "values").asInstanceOf[Array[Any]].toSeq
-      slice <- inside if call(slice, "isEmpty") == false
+      slice <- inside if getter(slice, "isEmpty") == false
     } yield (InternalRow.fromSeq(values), slice)
     prepare.invoke(location, rows).asInstanceOf[scala.collection.Seq[PartitionDirectory]].toSeq
   }
@@ -187,23 +189,23 @@ object Hudi extends TableFormat {
   /** Opens a reader of the blocks in a log file. The reader does not need the schema of the records. */
   def logReader(relation: HadoopFsRelation, log: AnyRef): AnyRef =
     load(log, "common.table.log.HoodieLogFileReader").getConstructors.find(_.getParameterCount == 4).get
-      .newInstance(call(client(relation), "getStorage"), log, null, Int.box(1 << 16)).asInstanceOf[AnyRef]
+      .newInstance(getter(client(relation), "getStorage"), log, null, Int.box(1 << 16)).asInstanceOf[AnyRef]
 
   /** Hudi's meta client, which gives access to the table's folder, properties and timeline. */
-  def client(relation: HadoopFsRelation): AnyRef = call(relation.location, "metaClient")
+  def client(relation: HadoopFsRelation): AnyRef = getter(relation.location, "metaClient")
 
   /**
    * The type of the join that MERGE uses to find the rows of the table. None if MERGE finds these rows by record key in
    * Hudi's own index.
    */
   override def mergeJoin(relation: HadoopFsRelation, joinType: JoinType): Option[JoinType] =
-    if (option(call(call(client(relation), "getTableConfig"), "getRecordKeyFields")).nonEmpty) None else Some(LeftOuter)
+    if (option(getter(getter(client(relation), "getTableConfig"), "getRecordKeyFields")).nonEmpty) None else Some(LeftOuter)
 
-  private def activeTimeline(relation: HadoopFsRelation) = call(client(relation), "getActiveTimeline")
+  private def activeTimeline(relation: HadoopFsRelation) = getter(client(relation), "getActiveTimeline")
   private def instants(timeline: AnyRef): Seq[AnyRef] =
-    call(timeline, "getInstants").asInstanceOf[JList[AnyRef]].asScala.toSeq
-  private def action(instant: AnyRef): String = call(instant, "getAction").toString
-  private def requested(instant: AnyRef): String = call(instant, "requestedTime").toString
+    getter(timeline, "getInstants").asInstanceOf[JList[AnyRef]].asScala.toSeq
+  private def action(instant: AnyRef): String = getter(instant, "getAction").toString
+  private def requested(instant: AnyRef): String = getter(instant, "requestedTime").toString
 
   // -- reflection ---------------------------------------------------------------------------------
 
@@ -217,7 +219,7 @@ object Hudi extends TableFormat {
   override def writingCommands: Set[String] = replacingCommands
   override def writesByPath(source: AnyRef): Boolean = isOwn(source)
   override def tableIn(argument: AnyRef): Option[AnyRef] =
-    if (argument.getClass.getSimpleName == "HoodieCatalogTable") Some(call(argument, "table")) else None
+    if (argument.getClass.getSimpleName == "HoodieCatalogTable") Some(getter(argument, "table")) else None
 
   /**
    * The catalog's table whose data is in the folder `path`. Hudi stores the name of the table, and possibly the name of
@@ -240,10 +242,7 @@ object Hudi extends TableFormat {
   }
 
   /** The value inside an instance of Hudi's own class `Option`. None if the instance is empty. */
-  def option(of: AnyRef): Option[AnyRef] = if (call(of, "isPresent") == true) Some(call(of, "get")) else None
-
-  /** Calls a public method without arguments, and returns its result. */
-  def call(of: AnyRef, method: String): AnyRef = of.getClass.getMethod(method).invoke(of)
+  def option(of: AnyRef): Option[AnyRef] = if (getter(of, "isPresent") == true) Some(getter(of, "get")) else None
 
   /** Loads a class of Hudi with the class loader of the object `like`. */
   def load(like: AnyRef, name: String): Class[_] =

@@ -7,7 +7,7 @@ import org.apache.spark.sql.sieve.base.Json
 
 /** A Hudi table for SIEVE statements, with access to its timeline and to the log files of its slices. */
 final class HudiTable(files: ListedFiles) extends FormatTable(files) {
-  private val slices = new FileSlices(relation)
+  private val slices = new HudiSlices(relation)
 
   /**
    * Returns the relation's own listing, because a refreshed listing could include commits that the relation's reader
@@ -29,7 +29,7 @@ final class HudiTable(files: ListedFiles) extends FormatTable(files) {
   override def instant: Long = Hudi.completed(relation).getOrElse(-1)
 
   /**
-   * Returns, as JSON, the states of the file slice that has this number in the last listing. See `FileSlices.states`.
+   * Returns, as JSON, the states of the file slice that has this number in the last listing. See `HudiSlices.states`.
    */
   def slice(number: Int): String = Json.write((slices.states _).tupled(files(number)))
 
@@ -49,5 +49,5 @@ final class HudiTable(files: ListedFiles) extends FormatTable(files) {
     files.append(number, slices.logsAlone(values, file, from))
   }
 
-  override def optionsOfAppended: Map[String, String] = FileSlices.unmerged
+  override def optionsOfAppended: Map[String, String] = HudiSlices.unmerged
 }

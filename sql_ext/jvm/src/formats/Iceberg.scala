@@ -55,10 +55,10 @@ object Iceberg extends TableFormat with OnceLogging {
   }
 
   /** The current snapshot of a table object of Iceberg's library. */
-  def current(iceberg: AnyRef): Option[AnyRef] = Option(IcebergApi.call(iceberg, "currentSnapshot"))
-  def committed(snapshot: AnyRef): Long = IcebergApi.call(snapshot, "timestampMillis").asInstanceOf[Long]
+  def current(iceberg: AnyRef): Option[AnyRef] = Option(Reflection.call(iceberg, "currentSnapshot"))
+  def committed(snapshot: AnyRef): Long = Reflection.call(snapshot, "timestampMillis").asInstanceOf[Long]
   private def properties(iceberg: AnyRef): Map[String, String] =
-    IcebergApi.call(iceberg, "properties").asInstanceOf[java.util.Map[String, String]].asScala.toMap
+    Reflection.call(iceberg, "properties").asInstanceOf[java.util.Map[String, String]].asScala.toMap
 
   // -- scans ------------------------------------------------------------------------------------
 
@@ -110,7 +110,7 @@ object Iceberg extends TableFormat with OnceLogging {
   private def newest(catalog: TableCatalog, name: Identifier): Option[Table with SupportsRead] =
     readable(catalog.loadTable(name)).flatMap { cached =>
       // A table that another session has dropped and created again cannot be refreshed.
-      try IcebergApi.call(IcebergApi.call(cached, "table"), "refresh")
+      try Reflection.call(Reflection.call(cached, "table"), "refresh")
       catch { case NonFatal(_) => catalog.invalidateTable(name) }
       readable(catalog.loadTable(name))
     }
@@ -188,7 +188,7 @@ object Iceberg extends TableFormat with OnceLogging {
   // -- the catalog ------------------------------------------------------------------------------
 
   override def ownsCatalog(plugin: CatalogPlugin): Boolean =
-    IcebergApi.hierarchy(plugin.getClass).exists(kind => catalogs(kind.getName))
+    Reflection.hierarchy(plugin.getClass).exists(kind => catalogs(kind.getName))
 
   override def describe(catalog: TableCatalog, name: Identifier): Option[CatalogTable] =
     newest(catalog, name).flatMap(describe)
@@ -207,14 +207,14 @@ object Iceberg extends TableFormat with OnceLogging {
    * path, because such a table has no name.
    */
   private def describe(of: Table): Option[CatalogTable] = {
-    val iceberg = IcebergApi.call(of, "table")
-    val parts = IcebergApi.call(iceberg, "name").toString.split('.').toSeq
+    val iceberg = Reflection.call(of, "table")
+    val parts = Reflection.call(iceberg, "name").toString.split('.').toSeq
     if (parts.size < 3 || parts.exists(_.exists("/:".contains(_)))) None
     else {
-      val uuid = IcebergApi.call(iceberg, "uuid").asInstanceOf[UUID]
+      val uuid = Reflection.call(iceberg, "uuid").asInstanceOf[UUID]
       Some(CatalogTable(
         TableIdentifier(parts.last, Some(parts.tail.init.mkString(".")), Some(parts.head)), CatalogTableType.MANAGED,
-        CatalogStorageFormat.empty.copy(locationUri = Some(IcebergFiles.path(IcebergApi.call(iceberg, "location").toString).toUri)),
+        CatalogStorageFormat.empty.copy(locationUri = Some(IcebergFiles.path(Reflection.call(iceberg, "location").toString).toUri)),
         IcebergFiles.types(of), provider = Some("iceberg"),
         createTime = (uuid.getMostSignificantBits ^ uuid.getLeastSignificantBits) & Long.MaxValue,
         properties = properties(iceberg)))

@@ -11,7 +11,7 @@ import org.apache.spark.sql.types._
  * @param constants the ids of columns whose values an index does not contain
  */
 final class IcebergColumns(schema: AnyRef, types: StructType, constants: Set[Any]) {
-  private val top = IcebergApi.call(schema, "asStruct")
+  private val top = Reflection.call(schema, "asStruct")
 
   /** The path, the id and the type of each column, and of each field of a struct. Structs themselves are left out. */
   lazy val leaves: Seq[(Seq[String], String, DataType)] = leaves(types, Nil)
@@ -40,9 +40,9 @@ final class IcebergColumns(schema: AnyRef, types: StructType, constants: Set[Any
   private def number(path: Seq[String]): Option[Any] = {
     val first: Option[AnyRef] = Some(top)
     path.foldLeft((first, Option.empty[AnyRef])) { case ((struct, _), name) =>
-      val field = struct.flatMap(s => Option(IcebergApi.call(s, "field", name)))
-      (field.map(IcebergApi.call(_, "type")).filter(IcebergApi.call(_, "isStructType") == true), field)
-    }._2.map(IcebergApi.call(_, "fieldId"))
+      val field = struct.flatMap(s => Option(Reflection.call(s, "field", name)))
+      (field.map(Reflection.call(_, "type")).filter(Reflection.call(_, "isStructType") == true), field)
+    }._2.map(Reflection.call(_, "fieldId"))
   }
 
   /** The ids and types of all columns. Readers with the same ids and types return the same values. */

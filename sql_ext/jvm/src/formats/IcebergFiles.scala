@@ -23,7 +23,7 @@ import org.apache.spark.sql.util.CaseInsensitiveStringMap
 final class IcebergFiles(
     val table: Table with SupportsRead, val options: CaseInsensitiveStringMap, val scan: Scan) extends FileIndex {
   /** The table of Iceberg's library. */
-  lazy val iceberg: AnyRef = IcebergApi.call(table, "table")
+  lazy val iceberg: AnyRef = Reflection.call(table, "table")
   lazy val types: StructType = IcebergFiles.types(table)
   lazy val columns: IcebergColumns =
     new IcebergColumns(IcebergScans.schema(table, scan), types, IcebergFiles.constants(iceberg))
@@ -33,7 +33,7 @@ final class IcebergFiles(
    * snapshot.
    */
   lazy val asOf: Option[Long] = IcebergScans.snapshot(scan).filter { read =>
-    !Iceberg.current(iceberg).exists(IcebergApi.call(_, "snapshotId") == IcebergApi.call(read, "snapshotId"))
+    !Iceberg.current(iceberg).exists(Reflection.call(_, "snapshotId") == Reflection.call(read, "snapshotId"))
   }.map(Iceberg.committed)
 
   override def listFiles(p: Seq[Expression], d: Seq[Expression]): Seq[PartitionDirectory] =
@@ -65,8 +65,8 @@ object IcebergFiles {
    * values.
    */
   private def constants(iceberg: AnyRef): Set[Any] =
-    IcebergApi.call(iceberg, "specs").asInstanceOf[java.util.Map[_, AnyRef]].values.asScala.flatMap { spec =>
-      IcebergApi.call(spec, "identitySourceIds").asInstanceOf[java.util.Set[Any]].asScala
+    Reflection.call(iceberg, "specs").asInstanceOf[java.util.Map[_, AnyRef]].values.asScala.flatMap { spec =>
+      Reflection.call(spec, "identitySourceIds").asInstanceOf[java.util.Set[Any]].asScala
     }.toSet
 
   /** Lists the data files of tasks of a table. Each task reads one data file. */

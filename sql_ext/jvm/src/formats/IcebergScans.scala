@@ -20,22 +20,22 @@ object IcebergScans {
    * has a start snapshot.
    */
   def isOfQuery(scan: Scan): Boolean =
-    scan.getClass.getName == ofQueries && IcebergApi.field(scan, "startSnapshotId").isEmpty
+    scan.getClass.getName == ofQueries && Reflection.field(scan, "startSnapshotId").isEmpty
 
   /** The snapshot that a scan reads. None for a table without a snapshot. */
   def snapshot(scan: Scan): Option[AnyRef] =
-    Option(IcebergApi.call(scan, "scan")).flatMap(own => Option(IcebergApi.call(own, "snapshot")))
+    Option(Reflection.call(scan, "scan")).flatMap(own => Option(Reflection.call(own, "snapshot")))
 
   /** Iceberg's schema of the columns that a scan of a table can read. In Spark 3.5, only the table has this schema. */
   def schema(table: SupportsRead, scan: Scan): AnyRef =
-    if (IcebergApi.has(scan, "schema")) IcebergApi.call(scan, "schema") else IcebergApi.call(table, "snapshotSchema")
+    if (Reflection.has(scan, "schema")) Reflection.call(scan, "schema") else Reflection.call(table, "snapshotSchema")
 
   /** True if a copy-on-write statement replaces all files of a scan. */
   def isOfReplacement(scan: Scan): Boolean = scan.getClass.getName == ofReplacements
 
   /** The tasks of a scan, one for each data file. */
   def tasks(scan: Scan): Seq[AnyRef] =
-    IcebergApi.call(scan, "tasks").asInstanceOf[java.util.List[AnyRef]].asScala.toVector
+    Reflection.call(scan, "tasks").asInstanceOf[java.util.List[AnyRef]].asScala.toVector
 
   /**
    * Returns a second scan with some tasks of the first scan. The second scan must report the same partitioning as the
@@ -46,7 +46,7 @@ object IcebergScans {
   def narrowed(table: SupportsRead, options: CaseInsensitiveStringMap, own: Scan, some: Seq[AnyRef]): Scan = {
     val made = scanOf(table, options, own.readSchema)
     if (made.readSchema != own.readSchema) throw new IllegalStateException(s"${made.readSchema} for ${own.readSchema}")
-    IcebergApi.set(made, "groupingKeyType", IcebergApi.call(own, "groupingKeyType"))
+    Reflection.set(made, "groupingKeyType", Reflection.call(own, "groupingKeyType"))
     reset(made, some)
     made
   }
@@ -67,7 +67,7 @@ object IcebergScans {
   }
 
   private def reset(scan: Scan, some: Seq[AnyRef]): Unit =
-    IcebergApi.call(scan, "resetTasks", new java.util.ArrayList[AnyRef](some.asJava))
+    Reflection.call(scan, "resetTasks", new java.util.ArrayList[AnyRef](some.asJava))
 }
 
 /** A scan that equals no other scan. Iceberg's own scans with equal filters are equal, even if their tasks differ. */

@@ -65,7 +65,7 @@ private object IcebergStatuses {
 
   /** The statuses of a table's files, for a scan of this number of files. */
   def of(iceberg: AnyRef, files: Int): IcebergStatuses = tables.synchronized {
-    val location = IcebergApi.call(iceberg, "location").toString
+    val location = Reflection.call(iceberg, "location").toString
     Option(tables.get(location)).flatMap(own => Option(own.get)).filter(_.suits(files)).getOrElse {
       val made = new IcebergStatuses
       made.suits(files)

@@ -18,7 +18,7 @@ final class IcebergTable(files: ListedFiles) extends FormatTable(files) {
    * for a snapshot of format version 1, because such a snapshot has no sequence number.
    */
   def commit: String = snapshot.map(sequenceNumber).filter(_ > 0).map { number =>
-    Json.write(Map("table" -> IcebergApi.call(own.iceberg, "uuid").toString, "version" -> number))
+    Json.write(Map("table" -> Reflection.call(own.iceberg, "uuid").toString, "version" -> number))
   }.orNull
 
   /**
@@ -29,7 +29,7 @@ final class IcebergTable(files: ListedFiles) extends FormatTable(files) {
    * Returns null if the table no longer has the other snapshot.
    */
   def listSince(number: Long): String = {
-    val known = IcebergApi.call(own.iceberg, "snapshots").asInstanceOf[java.lang.Iterable[AnyRef]].asScala.toSeq
+    val known = Reflection.call(own.iceberg, "snapshots").asInstanceOf[java.lang.Iterable[AnyRef]].asScala.toSeq
     (known.filter(sequenceNumber(_) == number), snapshot) match {
       case (Seq(earlier), Some(current)) =>
         val (before, now) = (manifests(earlier), manifests(current))
@@ -41,10 +41,10 @@ final class IcebergTable(files: ListedFiles) extends FormatTable(files) {
     }
   }
 
-  private def sequenceNumber(snapshot: AnyRef): Long = IcebergApi.call(snapshot, "sequenceNumber").asInstanceOf[Long]
+  private def sequenceNumber(snapshot: AnyRef): Long = Reflection.call(snapshot, "sequenceNumber").asInstanceOf[Long]
   private def manifests(snapshot: AnyRef): Map[String, AnyRef] =
-    IcebergApi.call(snapshot, "dataManifests", IcebergApi.call(own.iceberg, "io")).asInstanceOf[JList[AnyRef]].asScala
-      .map(one => IcebergApi.call(one, "path").toString -> one).toMap
+    Reflection.call(snapshot, "dataManifests", Reflection.call(own.iceberg, "io")).asInstanceOf[JList[AnyRef]].asScala
+      .map(one => Reflection.call(one, "path").toString -> one).toMap
   private def tasks(manifests: Map[String, AnyRef]): Seq[AnyRef] =
     api.tasksIn(manifests.values.toSeq, own.iceberg, IcebergScans.schema(own.table, own.scan))
 }

@@ -8,7 +8,7 @@ import org.apache.spark.sql.types.StructType
 
 /**
  * The length and the modification time of a file. Whenever the rows of a file change, the file's length or modification
- * time changes. `FileSlices` documents the length and time of a file slice.
+ * time changes. `HudiSlices` documents the length and time of a file slice.
  */
 final case class State(length: Long, modified: Long)
 

@@ -4,7 +4,7 @@ import org.apache.spark.api.java.JavaSparkContext
 import org.apache.spark.api.python.PythonAccumulatorV2
 import org.apache.spark.sql.sieve.ask.{Counters, FrontendProcess, RequestQueue}
 import org.apache.spark.sql.sieve.base.Compat
-import org.apache.spark.sql.sieve.observe.{Explain, ScanRecord}
+import org.apache.spark.sql.sieve.observe.{ExplainedScans, ScanRecord}
 import org.apache.spark.util.AccumulatorV2
 
 /** Replaces PySpark's accumulator, which sends updates to a server that Sieve's front end does not have. */
@@ -27,7 +27,7 @@ class FrontendGateway(val defaultSession: Compat.Session, val requests: RequestQ
 
   // The methods `tables` and `explain` return objects, and Python calls the methods of these objects, too.
   def tables(): Tables.type = Tables
-  def explain(): Explain.type = Explain
+  def explain(): ExplainedScans.type = ExplainedScans
   def counters(): String = Counters.json
   def scans(): String = ScanRecord.json
 }

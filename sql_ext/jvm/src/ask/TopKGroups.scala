@@ -15,7 +15,7 @@ import org.apache.spark.sql.sieve.predicate.TopK
  * For a top-k query, assigns a group to each listed file whose current state an index covers. If the query groups by
  * partition columns, it may need the first rows of each group; otherwise, all files belong to one group.
  */
-object FileGroups {
+object TopKGroups {
   private val absent = -1
   private val hidden = -2
   private val twice = Int.MinValue

@@ -29,7 +29,7 @@ from sieve.operations.registered_index import Disabled, Ready, only_usable, open
 from sieve.operations.reregister import reregister
 from sieve.storage.java_errors import conditions
 from sql_ext.driver.roots import FOLDER
-from sql_ext.frontend.error_report import error_report
+from sql_ext.frontend.translate_error import translate_error
 from sql_ext.statements import commands
 from sql_ext.statements.context import StatementContext
 from sql_ext.statements.ddl import bring_up, follow
@@ -85,7 +85,7 @@ class _Write:
         return self.every or options.refresh == AUTO
 
 
-class AutoRefresh:
+class EventHandler:
     """Handles events of tables, and runs each table's refreshes one after the other.
 
     If writes to a table end during a refresh, one further refresh indexes all of these writes.
@@ -210,7 +210,7 @@ class AutoRefresh:
         except Exception as error:
             # No user waits for this refresh, so `state` shows the refresh's error instead. With a
             # stale index, queries still return the right rows.
-            of = error_report(error)
+            of = translate_error(error)
             what = f"[{of.condition}] {of.message}".partition("\n")[0][:500]
             if _OVERTAKEN & conditions(error):
                 log.info("what was written to %s.%s is of no use any more: %s", *key, what)

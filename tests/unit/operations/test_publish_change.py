@@ -15,9 +15,9 @@ from sieve.metadata.manifest import render_manifest
 from sieve.metadata.records import CreatedBy, TableIdentity
 from sieve.metadata.registration import Registration
 from sieve.metadata.transitions import Disable
-from sieve.operations import alter
-from sieve.operations.alter import change_index
+from sieve.operations import publish_change
 from sieve.operations.follow_table import follow_table
+from sieve.operations.publish_change import change_index
 from sieve.operations.registered_index import Ready
 from sieve.storage.local import LocalStore
 from tests.unit.metadata.manifest_sample import SAMPLE
@@ -40,7 +40,9 @@ def test_a_change_is_a_version_after_the_newest(tmp_path: Path) -> None:
 def test_vanished_index_is_not_created_again(monkeypatch: pytest.MonkeyPatch) -> None:
     """If another driver drops the index and its files between two attempts, the change fails."""
     index = Ready("v", Registration(SAMPLE.index, ("v",), "file:/r"), LocalStore(), SAMPLE)
-    monkeypatch.setattr(alter, "publish", lambda _store, _directory, _base, make: make(None))
+    monkeypatch.setattr(
+        publish_change, "publish", lambda _store, _directory, _base, make: make(None)
+    )
     with pytest.raises(UnavailableError, match="vanished meanwhile"):
         change_index(index, Disable(), HERE)
 

@@ -1,4 +1,4 @@
-"""ALTER: publishes a version that differs from the current one only in state or options."""
+"""Publishes a change of an index, such as ALTER or DROP, as a new version of the index."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from sieve.operations.registered_index import Usable
 
 
 def change_index(index: Usable, change: Change, environment: Environment) -> Manifest:
-    """Publishes a version that differs from the index's current one only in state or options.
+    """Publishes a version that differs from the current one only by a change.
 
     Raises:
         ConflictError: another session dropped the index.

@@ -47,7 +47,7 @@ class ErrorReport:
     sql_state: str
 
 
-def error_report(error: Exception) -> ErrorReport:
+def translate_error(error: Exception) -> ErrorReport:
     """The report for an error of Sieve, of Spark, or of unknown origin (an internal error)."""
     match error:
         case SieveError():

@@ -18,7 +18,7 @@ import org.apache.spark.sql.sieve.formats.{FileRanges, TableFormat}
 import org.apache.spark.sql.sieve.plan.{AmongKeys, BroadcastTuple, JoinRefusals, Loops, PlannedScan, RunTimeFilters, SieveFileIndex}
 
 /** Plans queries without running them. Describes, as JSON, which files the queries' scans read, and why. */
-object Explain {
+object ExplainedScans {
   /**
    * Returns the file scans of a statement. For each scan, the result contains the numbers of files and bytes before and
    * after pruning, and the reasons for reading files.

@@ -22,8 +22,9 @@ import org.apache.spark.sql.types.StructType
  * slice's rows without the changes in later log files. But if a later log file rolls back an earlier one, the reader
  * applies the later log file.
  */
-class FileSlices(relation: HadoopFsRelation) extends Locations {
-  import Hudi.{call, option}
+class HudiSlices(relation: HadoopFsRelation) extends Locations {
+  import Hudi.option
+  import Reflection.getter
 
   private lazy val instant = Hudi.instant(relation)
   private lazy val rolledBack = Hudi.isRolledBack(relation, instant)
@@ -40,9 +41,9 @@ class FileSlices(relation: HadoopFsRelation) extends Locations {
   private def merged(slice: AnyRef, listed: Path): Option[Location] = {
     val (base, logs) = parts(slice)
     val understood = base.fold(logs.exists(name(_) == listed.getName))(b =>
-      name(b) == listed.getName && option(call(b, "getBootstrapBaseFile")).isEmpty)
+      name(b) == listed.getName && option(getter(b, "getBootstrapBaseFile")).isEmpty)
     // Instants are strings of digits. Like Hudi, this code compares instants as text.
-    val shown = logs.filter(call(_, "getDeltaCommitTime").toString <= instant)
+    val shown = logs.filter(getter(_, "getDeltaCommitTime").toString <= instant)
     base.orElse(logs.headOption).map(name).filter(_ => understood).map { n =>
       val (path, all) = (new Path(listed.getParent, n), Some(state(base, logs)))
       if (shown.size == logs.size) Location(path, all)
@@ -87,19 +88,19 @@ class FileSlices(relation: HadoopFsRelation) extends Locations {
       values: InternalRow, file: FileStatusWithMetadata, from: Int): (InternalRow, FileStatusWithMetadata) = {
     val whole = slice(values, file).get
     val logs = parts(whole)._2.drop(from)
-    val group = call(whole, "getFileGroupId")
+    val group = getter(whole, "getFileGroupId")
     val made = whole.getClass.getConstructor(group.getClass, classOf[String])
-      .newInstance(group, call(whole, "getBaseInstantTime")).asInstanceOf[AnyRef]
+      .newInstance(group, getter(whole, "getBaseInstantTime")).asInstanceOf[AnyRef]
     logs.foreach(log => whole.getClass.getMethod("addLogFile", log.getClass).invoke(made, log))
     val path = new Path(file.getPath.getParent, name(logs.last))
-    (mapping(values, call(values, "getPartitionValues").asInstanceOf[InternalRow], path, made),
+    (mapping(values, getter(values, "getPartitionValues").asInstanceOf[InternalRow], path, made),
       FileStatusWithMetadata(new FileStatus(size(logs.last), false, 0, 0, 0, path)))
   }
 
   /** The base file of a slice, and its log files sorted by name. */
   private def parts(slice: AnyRef): (Option[AnyRef], Seq[AnyRef]) =
-    (option(call(slice, "getBaseFile")),
-      call(slice, "getLogFiles").asInstanceOf[JStream[AnyRef]].iterator.asScala.toSeq.sortBy(name))
+    (option(getter(slice, "getBaseFile")),
+      getter(slice, "getLogFiles").asInstanceOf[JStream[AnyRef]].iterator.asScala.toSeq.sortBy(name))
 
   /** Returns an object of Hudi that contains the partition values of a directory and a file slice. */
   private def mapping(like: InternalRow, values: InternalRow, path: Path, slice: AnyRef): InternalRow =
@@ -123,8 +124,8 @@ class FileSlices(relation: HadoopFsRelation) extends Locations {
     Hudi.load(values, "common.fs.FSUtils").getMethod("getFileIdFromFilePath", kind).invoke(null, theirs).toString
   }
 
-  private def name(file: AnyRef): String = call(file, "getFileName").toString
-  private def size(file: AnyRef): Long = call(file, "getFileSize").asInstanceOf[Long]
+  private def name(file: AnyRef): String = getter(file, "getFileName").toString
+  private def size(file: AnyRef): Long = getter(file, "getFileSize").asInstanceOf[Long]
 
   private def state(base: Option[AnyRef], logs: Seq[AnyRef]): State =
     State((base ++ logs).map(size).sum, digest(logs))
@@ -138,7 +139,7 @@ class FileSlices(relation: HadoopFsRelation) extends Locations {
     }
 }
 
-object FileSlices {
+object HudiSlices {
   /** Options for a reader that returns every record in the log files, instead of one merged record for each key. */
   val unmerged: Map[String, String] = Map("hoodie.datasource.merge.type" -> "skip_merge")
 }

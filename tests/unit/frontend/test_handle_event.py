@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from sieve.errors import ConflictError, UnavailableError
-from sql_ext.frontend.events import AutoRefresh
+from sql_ext.frontend.handle_event import EventHandler
 from tests.fake_spark import Session, Warehouse, registrations, without_spark
 
 
@@ -42,7 +42,7 @@ def table_info(warehouse: Warehouse, **more: Any) -> dict[str, Any]:
     return {"table": {key: info[key] for key in identity}, "every": "true", **more}
 
 
-def drop(warehouse: Warehouse, auto_refresh: AutoRefresh, session: Session) -> None:
+def drop(warehouse: Warehouse, event_handler: EventHandler, session: Session) -> None:
     """Drops the table t, and then sends the event of this DROP TABLE."""
     has = registrations(warehouse.properties("t"))
     at = f"file:{warehouse.folder}"
@@ -51,7 +51,7 @@ def drop(warehouse: Warehouse, auto_refresh: AutoRefresh, session: Session) -> N
         path.unlink()
     (warehouse.folder / "t").rmdir()
     (warehouse.folder / "t.properties").unlink()
-    auto_refresh.act(event, session.context())
+    event_handler.act(event, session.context())
 
 
 def refusing(what: Callable[[str], bool]) -> Callable[[str], None]:
@@ -78,7 +78,7 @@ def test_failed_drop_of_one_index_does_not_stop_the_other(warehouse: Warehouse) 
     session = Session(
         warehouse, refusing(lambda call: call.startswith("before create") and first in call)
     )
-    drop(warehouse, AutoRefresh(), session)
+    drop(warehouse, EventHandler(), session)
     assert folders(warehouse) == {first}
     rows = Session(warehouse).sql("VACUUM SIEVE INDEXES RETAIN 0 HOURS")
     assert [row[2] for row in rows] == ["its table is gone"]
@@ -87,48 +87,48 @@ def test_failed_drop_of_one_index_does_not_stop_the_other(warehouse: Warehouse) 
 
 def test_indexes_of_a_recreated_table_are_tried_again(warehouse: Warehouse) -> None:
     """If a re-created table's indexes cannot be built, the next re-creation builds them."""
-    auto_refresh = AutoRefresh()
-    drop(warehouse, auto_refresh, Session(warehouse))
+    event_handler = EventHandler()
+    drop(warehouse, event_handler, Session(warehouse))
     table(warehouse)
     written = table_info(warehouse, event="written", replaced="true")
     refused = Session(warehouse, refusing(lambda call: call.startswith("before mkdirs")))
-    auto_refresh.act(written, refused.context())
-    assert auto_refresh.state("shop", "t").startswith("failed: ")
+    event_handler.act(written, refused.context())
+    assert event_handler.state("shop", "t").startswith("failed: ")
     assert registrations(warehouse.properties("t")) == {}
-    drop(warehouse, auto_refresh, Session(warehouse))
+    drop(warehouse, event_handler, Session(warehouse))
     table(warehouse)
-    auto_refresh.act(
+    event_handler.act(
         table_info(warehouse, event="written", replaced="true"), Session(warehouse).context()
     )
-    assert auto_refresh.state("shop", "t") == ""
+    assert event_handler.state("shop", "t") == ""
     made = [row[2] for row in Session(warehouse).sql("SHOW SIEVE INDEXES ON t")]
     assert made == ["a", "b"]
 
 
 def test_only_the_failed_index_is_remembered(warehouse: Warehouse) -> None:
     """If one of two indexes of a re-created table cannot be built, only this index is retried."""
-    auto_refresh = AutoRefresh()
-    drop(warehouse, auto_refresh, Session(warehouse))
+    event_handler = EventHandler()
+    drop(warehouse, event_handler, Session(warehouse))
     table(warehouse)
     has_one = refusing(
         lambda call: (
             call.startswith("before mkdirs") and bool(registrations(warehouse.properties("t")))
         )
     )
-    auto_refresh.act(
+    event_handler.act(
         table_info(warehouse, event="written", replaced="true"),
         Session(warehouse, has_one).context(),
     )
     (made,) = Session(warehouse).sql("SHOW SIEVE INDEXES ON t")
-    assert auto_refresh.state("shop", "t").startswith("failed: ")
-    drop(warehouse, auto_refresh, Session(warehouse))
+    assert event_handler.state("shop", "t").startswith("failed: ")
+    drop(warehouse, event_handler, Session(warehouse))
     table(warehouse)
-    auto_refresh.act(
+    event_handler.act(
         table_info(warehouse, event="written", replaced="true"), Session(warehouse).context()
     )
     assert [row[2] for row in Session(warehouse).sql("SHOW SIEVE INDEXES ON t")] == ["a", "b"]
     Session(warehouse).sql("DROP SIEVE INDEX a ON t")
-    auto_refresh.act(
+    event_handler.act(
         table_info(warehouse, event="written", replaced="true"), Session(warehouse).context()
     )
     assert [row[2] for row in Session(warehouse).sql("SHOW SIEVE INDEXES ON t")] == ["b"]
@@ -137,12 +137,12 @@ def test_only_the_failed_index_is_remembered(warehouse: Warehouse) -> None:
 
 def test_late_event_of_a_dropped_table_creates_no_index(warehouse: Warehouse) -> None:
     """A dropped table's write event that arrives late builds no indexes for the new table."""
-    auto_refresh = AutoRefresh()
+    event_handler = EventHandler()
     waited = table_info(warehouse, event="written", replaced="false")
-    drop(warehouse, auto_refresh, Session(warehouse))
+    drop(warehouse, event_handler, Session(warehouse))
     table(warehouse)
-    auto_refresh.act(waited, Session(warehouse).context())
-    auto_refresh.act(
+    event_handler.act(waited, Session(warehouse).context())
+    event_handler.act(
         table_info(warehouse, event="written", replaced="true"), Session(warehouse).context()
     )
     assert [row[2] for row in Session(warehouse).sql("SHOW SIEVE INDEXES ON t")] == ["a", "b"]
@@ -150,20 +150,20 @@ def test_late_event_of_a_dropped_table_creates_no_index(warehouse: Warehouse) ->
 
 def test_table_replaced_again_gets_all_its_indexes_back(warehouse: Warehouse) -> None:
     """If the table is re-created while its indexes are built, the next write builds all of them."""
-    auto_refresh = AutoRefresh()
-    drop(warehouse, auto_refresh, Session(warehouse))
+    event_handler = EventHandler()
+    drop(warehouse, event_handler, Session(warehouse))
     table(warehouse)
 
     def dropped_meanwhile(call: str) -> None:
         if call.startswith("before mkdirs") and registrations(warehouse.properties("t")):
-            drop(warehouse, auto_refresh, Session(warehouse))
+            drop(warehouse, event_handler, Session(warehouse))
             table(warehouse)
             raise UnavailableError("SIEVE_STORE_UNAVAILABLE", f"refused: {call}")
 
     written = table_info(warehouse, event="written", replaced="true")
-    auto_refresh.act(written, Session(warehouse, dropped_meanwhile).context())
-    assert auto_refresh.state("shop", "t").startswith("failed: ")
-    auto_refresh.act(
+    event_handler.act(written, Session(warehouse, dropped_meanwhile).context())
+    assert event_handler.state("shop", "t").startswith("failed: ")
+    event_handler.act(
         table_info(warehouse, event="written", replaced="true"), Session(warehouse).context()
     )
     assert [row[2] for row in Session(warehouse).sql("SHOW SIEVE INDEXES ON t")] == ["a", "b"]
@@ -182,10 +182,10 @@ def test_dropped_index_does_not_stop_the_refresh_of_others(
             Session(warehouse).sql("DROP SIEVE INDEX IF EXISTS a ON t")
 
     warehouse.append("t", range(100, 110))
-    auto_refresh = AutoRefresh()
+    event_handler = EventHandler()
     session = Session(warehouse, dropped_meanwhile)
-    auto_refresh.act(table_info(warehouse, event="written", replaced="false"), session.context())
-    assert auto_refresh.state("shop", "t") == ""
+    event_handler.act(table_info(warehouse, event="written", replaced="false"), session.context())
+    assert event_handler.state("shop", "t") == ""
     (left,) = Session(warehouse).sql("SHOW SIEVE INDEXES ON t")
     assert (left[2], left[7], left[9]) == ("b", 2, 5)
     Session(warehouse).sql("CREATE SIEVE INDEX a ON t (id)")
@@ -214,12 +214,12 @@ def test_option_refresh_auto_needs_no_session_setting(warehouse: Warehouse) -> N
     """A write refreshes an index with `refresh = 'auto'`, whatever the session's setting."""
     follow(warehouse, "a")
     warehouse.append("t", range(100, 110))
-    auto_refresh = AutoRefresh()
+    event_handler = EventHandler()
     written = table_info(warehouse, event="written", replaced="false", every="false")
-    answer = auto_refresh.act(written, Session(warehouse).context())
+    answer = event_handler.act(written, Session(warehouse).context())
     assert answer == {"again": False, "replaced": False, "every": False}
     assert files(warehouse) == {"a": 5, "b": 4}
-    auto_refresh.act(written | {"every": "true"}, Session(warehouse).context())
+    event_handler.act(written | {"every": "true"}, Session(warehouse).context())
     assert files(warehouse) == {"a": 5, "b": 5}
 
 
@@ -230,13 +230,13 @@ def test_failed_automatic_refresh_leaves_the_index_stale(warehouse: Warehouse) -
     """
     follow(warehouse, "a")
     warehouse.append("t", range(100, 110))
-    auto_refresh = AutoRefresh()
+    event_handler = EventHandler()
     written = table_info(warehouse, event="written", replaced="false", every="false")
     refused = Session(warehouse, refusing(lambda call: call.startswith("before create")))
-    auto_refresh.act(written, refused.context())
-    assert auto_refresh.state("SHOP", "T").startswith("stale: [SIEVE_STORE_UNAVAILABLE] refused")
-    auto_refresh.act(written, Session(warehouse).context())
-    assert auto_refresh.state("shop", "t") == ""
+    event_handler.act(written, refused.context())
+    assert event_handler.state("SHOP", "T").startswith("stale: [SIEVE_STORE_UNAVAILABLE] refused")
+    event_handler.act(written, Session(warehouse).context())
+    assert event_handler.state("shop", "t") == ""
     assert files(warehouse) == {"a": 5, "b": 4}
 
 
@@ -248,7 +248,7 @@ def test_writes_during_a_refresh_are_reported_together(
     """If several writes happen during a refresh, one further refresh follows for all of them."""
     follow(warehouse, "a")
     warehouse.append("t", range(100, 110))
-    auto_refresh = AutoRefresh()
+    event_handler = EventHandler()
     plain = table_info(warehouse, event="written", replaced="false", every="false")
     answers: list[Any] = []
 
@@ -256,11 +256,11 @@ def test_writes_during_a_refresh_are_reported_together(
         if call.startswith("before create") and not answers:
             writes = (plain | {"every": every}, plain | {"replaced": replaced}, plain)
             answers.extend(
-                auto_refresh.act(write, Session(warehouse).context()) for write in writes
+                event_handler.act(write, Session(warehouse).context()) for write in writes
             )
-            assert auto_refresh.state("shop", "t") == "refreshing"
+            assert event_handler.state("shop", "t") == "refreshing"
 
-    last = auto_refresh.act(plain, Session(warehouse, meanwhile).context())
+    last = event_handler.act(plain, Session(warehouse, meanwhile).context())
     assert answers == [{"again": False, "replaced": False, "every": False}] * 3
     assert last == {"again": True, "replaced": replaced == "true", "every": every == "true"}
 
@@ -271,13 +271,13 @@ def test_replaced_table_gets_back_indexes_with_refresh_auto(warehouse: Warehouse
     Indexes without this option are created again only in a session that restores all indexes.
     """
     follow(warehouse, "b")
-    auto_refresh = AutoRefresh()
-    drop(warehouse, auto_refresh, Session(warehouse))
+    event_handler = EventHandler()
+    drop(warehouse, event_handler, Session(warehouse))
     table(warehouse)
     written = table_info(warehouse, event="written", replaced="true", every="false")
-    auto_refresh.act(written, Session(warehouse).context())
+    event_handler.act(written, Session(warehouse).context())
     assert files(warehouse) == {"b": 4}
-    auto_refresh.act(written | {"every": "true"}, Session(warehouse).context())
+    event_handler.act(written | {"every": "true"}, Session(warehouse).context())
     assert files(warehouse) == {"a": 4, "b": 4}
 
 
@@ -289,13 +289,13 @@ def test_declared_refresh_auto_builds_the_index(warehouse: Warehouse) -> None:
     Session(warehouse).sql("DROP SIEVE INDEX ON t (id)")
     declared = {"sieve.columns": "id"}
     warehouse.alter("t", lambda before: before | declared)
-    auto_refresh = AutoRefresh()
+    event_handler = EventHandler()
     written = table_info(warehouse, event="written", replaced="false", every="false")
-    auto_refresh.act(written, Session(warehouse).context())
+    event_handler.act(written, Session(warehouse).context())
     assert files(warehouse) == {}
     declared["sieve.options"] = "refresh = 'auto'"
     warehouse.alter("t", lambda before: before | declared)
-    auto_refresh.act(written, Session(warehouse).context())
+    event_handler.act(written, Session(warehouse).context())
     assert files(warehouse) == {"id_sieve": 4}
     (registration,) = registrations(warehouse.properties("t")).values()
     assert '"refresh":"auto"' in registration

@@ -12,8 +12,8 @@ from pyspark.errors import PySparkException
 
 from sieve.errors import DeniedError, SieveError, UnavailableError
 from sieve.tables.table import CatalogTable
-from sql_ext.frontend.error_report import error_report
 from sql_ext.frontend.sql_states import OF_CONDITION, sql_state_of
+from sql_ext.frontend.translate_error import translate_error
 
 CODE = Path(__file__).parents[3]
 
@@ -73,7 +73,7 @@ RANGER = "org.apache.ranger.authorization.hadoop.exceptions.RangerAccessControlE
 )
 def test_missing_permission_is_found_by_exception_type(java: Java) -> None:
     """If a Java exception among an error's causes means a missing permission, so does the error."""
-    report = error_report(spark_error(java))
+    report = translate_error(spark_error(java))
     assert (report.condition, report.sql_state) == ("SIEVE_PERMISSION_DENIED", "42501")
     assert "inode=/warehouse/t" in report.message
 
@@ -81,19 +81,19 @@ def test_missing_permission_is_found_by_exception_type(java: Java) -> None:
 def test_errors_of_spark_keep_their_state() -> None:
     """An error of Spark keeps its message and its SQLSTATE; without an SQLSTATE, it gets HY000."""
     parse = Java("org.apache.spark.sql.catalyst.parser.ParseException", state="42601")
-    assert error_report(spark_error(parse)).sql_state == "42601"
-    other = error_report(spark_error(Java("java.io.IOException")))
+    assert translate_error(spark_error(parse)).sql_state == "42601"
+    other = translate_error(spark_error(Java("java.io.IOException")))
     assert (other.condition, other.sql_state) == ("SIEVE_SPARK_ERROR", "HY000")
-    assert error_report(ValueError("x")).sql_state == "XX000"
+    assert translate_error(ValueError("x")).sql_state == "XX000"
 
 
 def test_cancelled_job_cancels_the_statement() -> None:
     """If a user cancels the Spark job of a statement, the statement's error says so."""
     job = Java("org.apache.spark.SparkException", state="XXKDA", condition="SPARK_JOB_CANCELLED")
-    report = error_report(spark_error(Java("java.lang.RuntimeException", cause=job)))
+    report = translate_error(spark_error(Java("java.lang.RuntimeException", cause=job)))
     assert (report.condition, report.sql_state) == ("SIEVE_CANCELLED", "HY008")
     other = Java("org.apache.spark.SparkException", state="XX000", condition="INTERNAL_ERROR")
-    assert error_report(spark_error(other)).condition == "SIEVE_SPARK_ERROR"
+    assert translate_error(spark_error(other)).condition == "SIEVE_SPARK_ERROR"
 
 
 @pytest.mark.parametrize(
