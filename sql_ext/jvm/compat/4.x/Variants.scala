@@ -18,8 +18,8 @@ object Variants {
   def whole(column: Attribute): Attribute = if (isPushed(column.dataType)) column.withDataType(VariantType) else column
 
   /**
-   * Replaces each pushed-down part of a VARIANT in an expression by an expression that extracts the part from the whole
-   * column. If the part has a cast, the expression also converts the part, as in `variant_get(v, '$.a', 'int')`.
+   * Replaces each pushed-down part of a VARIANT by an expression that extracts the part from the whole column. If the
+   * part has a cast, the expression also converts the part, as in `variant_get(v, '$.a', 'int')`.
    */
   def withoutPushed(e: Expression): Expression = e.transformDown {
     case GetStructField(column: Attribute, at, _) if isPushed(column.dataType) =>
@@ -32,13 +32,13 @@ object Variants {
   }
 
   /**
-   * Replaces each expression that extracts a typed part of a VARIANT by a call with the type as an argument, because
-   * Catalyst's SQL of the expression lacks the type.
+   * Replaces each expression that extracts a typed part of a VARIANT by a call with the type as an argument. Catalyst's
+   * own SQL of the expression lacks the type.
    */
   def withTypes(e: Expression): Expression = e.transformUp {
     case get @ VariantGet(column, path, to, _, _) => UnresolvedFunction(get.prettyName, Seq(column, path, Literal(to.sql)), isDistinct = false)
   }
 
-  /** True for a struct type that Spark uses in place of VARIANT if a scan reads only parts of the VARIANT. */
+  /** True for a struct type that replaces VARIANT because a scan reads only parts of the VARIANT. */
   def isPushed(of: DataType): Boolean = VariantMetadata.isVariantStruct(of)
 }

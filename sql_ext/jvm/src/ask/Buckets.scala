@@ -20,8 +20,8 @@ final class Buckets private (starts: Array[Int], shift: Int) {
 }
 
 object Buckets {
-  // On average, a bucket contains at most this number of hashes, and at least half this number. The starts of the
-  // buckets take at most one byte of memory per hash, and a look-up compares only a few hashes.
+  // On average, a bucket contains at most `mean` hashes, and at least half as many. The starts of the buckets take at
+  // most one byte of memory per hash, and a look-up compares only a few hashes.
   private val mean = 8
 
   /** Returns the buckets of these hashes, and the position at which the owner must store each hash. */

@@ -53,7 +53,7 @@ object CircuitBreaker {
 
   /**
    * Returns false while the circuit is closed. While the circuit is open, one scan after each pause gets true and tests
-   * the front end; for all other scans, this method throws a TimeoutException.
+   * the front end. For all other scans, this method throws a TimeoutException.
    */
   private def enter(): Boolean = synchronized {
     val open = isOpen

@@ -16,8 +16,8 @@ object Counters {
   private val longest = new LongAccumulator((a, b) => math.max(a, b), 0L)
   private val calls = new AtomicLong
   /**
-   * The durations in nanoseconds of the latest prune calls, in which scans asked the front end which files to skip.
-   * Unused slots contain 0.
+   * The durations of the latest prune calls, in nanoseconds. In a prune call, a scan asks the front end which files to
+   * skip. Unused slots contain 0.
    */
   private val latest = new AtomicLongArray(256)
   val frontEndStarts, statements = new LongAdder
@@ -62,7 +62,7 @@ object Counters {
   /** Adds the time in nanoseconds that a scan waited for run-time values. */
   def waited(forKeys: Long): Unit = nanosForKeys.add(forKeys)
 
-  /** Counts a scan that could use join keys but, for the given reason, receives none. */
+  /** Counts a scan that could use join keys, by the reason why the scan receives no keys. */
   def refused(reason: Reason.Reason): Unit = unused.foreach { case (own, times) => if (own == reason) times.increment() }
 
   /** Counts a scan for which an audit has read the skipped files and ranges. */

@@ -50,7 +50,7 @@ final class FileDictionary private (
   /** The numbers of listed files. If memory is short, Java removes these numbers. */
   @volatile private var statuses = new SoftReference[NumberedStatuses](null)
 
-  /** The numbers of all files of a listing whose status objects determine the files' locations. */
+  /** Returns the numbers of all files in a listing. The status object of a file must determine the file's location. */
   def numbersOf(listed: Seq[PartitionDirectory], locations: Locations): ListedNumbers =
     Option(statuses.get).getOrElse {
       val made = new NumberedStatuses(this)
@@ -93,7 +93,7 @@ object FileDictionary {
 
   /**
    * Decodes the dictionary in an answer of the front end, and adds it to the cache. Each refresh of an index creates a
-   * new dictionary, so this method removes the least recently used dictionaries if the cache exceeds its memory limit.
+   * new dictionary. If the cache exceeds its memory limit, this method removes the least recently used dictionaries.
    */
   def add(id: String, answer: JsonNode): FileDictionary = {
     val made = read(answer)

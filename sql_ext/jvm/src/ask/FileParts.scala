@@ -7,8 +7,8 @@ import org.apache.spark.sql.sieve.formats.{ByteRange, FilePart, FileRanges}
 
 /**
  * The files that a scan reads only in part. For each file, an object of this class stores the offsets at which the file
- * is cut, and the ranges that the scan skips. The front end's answers contain these offsets; the file dictionary does
- * not (see decision 8).
+ * is cut, and the ranges that the scan skips. The offsets come from the front end's answers, not from the file
+ * dictionary (see decision 8).
  *
  * @param numbers the file numbers, ascending
  * @param ends    for each file, the total number of ranges in this and all earlier files
@@ -25,8 +25,8 @@ final class FileParts private (
     if (at < 0) None
     else {
       val first = if (at == 0) 0 else ends(at - 1)
-      // Each file has one cut fewer than it has ranges. So the `at` earlier files have, in total, `at` fewer cuts than
-      // ranges.
+      // Each file has one cut fewer than it has ranges. So the total number of cuts in the `at` earlier files is their
+      // number of ranges minus `at`.
       val own = cuts.slice(first - at, ends(at) - at - 1)
       val (skipped, kept) = FileRanges.between(own.toSeq, length).zipWithIndex
         .partition { case (_, k) => skip.get(first + k) }

@@ -5,8 +5,8 @@ import org.apache.spark.sql.sieve.catalog.{Registry, TableKey}
 import org.apache.spark.sql.sieve.formats.Fingerprint
 
 /**
- * Caches the fingerprints of a scan's readers: one for the session that runs the scan, and one for the session that
- * created the scan's relation.
+ * Caches the reader fingerprints of scans. A scan has one fingerprint for the session that runs the scan, and one for
+ * the session that created the scan's relation.
  */
 object FingerprintCache {
   private type Key = (TableKey, Map[String, String], Map[String, String])

@@ -9,8 +9,8 @@ import org.apache.spark.sql.sieve.base.{Compat, Json, Settings, SieveException}
 final case class Sent(process: FrontendProcess, request: Request)
 
 /**
- * Sends requests from the driver's threads to the front end. Except in `page`, `patience` decides how long a call waits
- * for its answer.
+ * Sends requests from the driver's threads to the front end. The method `patience` determines how long a call waits for
+ * its answer, except in `page`.
  */
 object FrontendClient {
   /**
@@ -64,8 +64,8 @@ object FrontendClient {
   }
 
   /**
-   * Returns the HTML of a page in Spark's web UI; None if no front end runs, if the front end returns an error, or if
-   * no answer arrives within a second.
+   * Returns the HTML of a page in Spark's web UI. Returns None if no front end runs, if it returns an error, or if it
+   * does not answer within a second.
    */
   def page(session: Compat.Session, fields: Map[String, Any]): Option[String] =
     FrontendProcess.running.flatMap { process =>

@@ -56,8 +56,8 @@ object FrontendProcess extends Logging {
     synchronized { Option(current).filter(c => c.ready && c.process.isAlive) }
 
   /**
-   * Returns the front end, and starts it if it does not run. Throws FrontendDown if the front end cannot start or,
-   * without `atOnce`, during the pause after a failure.
+   * Returns the front end, and starts it if it does not run. Throws FrontendDown if the front end cannot start. During
+   * the pause after a failure, a call without `atOnce` also throws FrontendDown.
    */
   def ensure(session: Compat.Session, atOnce: Boolean): FrontendProcess = synchronized {
     val application = session.sparkContext.applicationId
@@ -184,7 +184,7 @@ object FrontendProcess extends Logging {
     why
   }
 
-  /** The parent folder of the Python package in which this jar is installed; None if the jar is in no package. */
+  /** The folder that contains the Python package of this jar. None if the jar is in no package. */
   private def packageRoot: Option[String] = {
     val jar = new File(getClass.getProtectionDomain.getCodeSource.getLocation.toURI)
     Option(jar.getParentFile).flatMap(d => Option(d.getParentFile))

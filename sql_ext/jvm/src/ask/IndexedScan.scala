@@ -18,8 +18,8 @@ trait IndexedScan {
   /** The session that runs the query. Another session may have created the relation. */
   def executing: Compat.Session
   /**
-   * True if the query has a filter with both a partition column and an indexed column. Spark passes no such filter to
-   * the scan.
+   * True if the query has a filter with both a partition column and an indexed column. Spark does not pass a filter
+   * with both kinds of columns to the scan.
    */
   def mixesPartitions: Boolean
   /**

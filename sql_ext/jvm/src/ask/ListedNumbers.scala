@@ -12,7 +12,7 @@ import org.apache.spark.sql.sieve.formats.Locations
  * The numbers of all listed files in a file dictionary.
  *
  * @param files   the listed files, in the order of the listing
- * @param numbers the number of each file; -1 - r if no index covers the file, for the reason whose id is r
+ * @param numbers the number of each file; if no index covers the file, -1 - r, where r is the id of the reason
  */
 final class ListedNumbers(known: FileDictionary, files: Array[FileStatus], numbers: Array[Int]) {
   /** True if an index covers each file. */
@@ -36,8 +36,9 @@ final class ListedNumbers(known: FileDictionary, files: Array[FileStatus], numbe
 
 /**
  * Caches the numbers of listed files. Consecutive scans of a table often list the same statuses, so the driver looks up
- * each status only once. If each query looked up 10,000 files, its planning would take a fifth longer. For a listing in
- * the same order as the latest, comparing 10,000 statuses takes about 4 ms less than finding each in the map.
+ * each status only once. If each query looked up 10,000 files, its planning would take a fifth longer. The driver first
+ * compares a listing with the latest listing. For 10,000 equal statuses, this comparison takes about 4 ms less than
+ * finding each status in the map.
  */
 final class NumberedStatuses(known: FileDictionary) {
   /** The number of files in the largest listing so far. */
@@ -45,7 +46,7 @@ final class NumberedStatuses(known: FileDictionary) {
   private val numbers = new IdentityHashMap[FileStatus, Integer]
   private var latest = new ListedNumbers(known, Array.empty, Array.empty)
 
-  /** The numbers of the files of a listing, by the state `shown` of each location. */
+  /** Returns the numbers of the listed files. The state `shown` of a location determines the number. */
   def of(listed: Seq[PartitionDirectory], locations: Locations): ListedNumbers = synchronized {
     if (!latest.areOf(listed)) {
       val files = listed.flatMap(_.files.map(_.fileStatus)).toArray

@@ -65,7 +65,7 @@ object Pruned {
 final case class Prefetch(request: Sent, nanos: Long) {
   private val sentAt = System.nanoTime
   /**
-   * True if the request was sent within the last ten seconds. After an older request, a refresh may have changed the
+   * True if the request was sent within the last ten seconds. Since an older request, a refresh may have changed the
    * index.
    */
   def isRecent: Boolean = System.nanoTime - sentAt < TimeUnit.SECONDS.toNanos(10)
@@ -107,8 +107,8 @@ object Pruner extends OnceLogging {
         val partial = listed.exists(d => d.files.exists(locations.of(d.values, _).exists(_.written.nonEmpty)))
         Map("instant" -> millis, "in_part" -> partial)
       }
-      // The circuit breaker treats the request for an answer and the request for the answer's dictionary as one call,
-      // so that a slow front end counts as one failure.
+      // A scan requests an answer, and then the answer's dictionary. The circuit breaker treats both requests as one
+      // call, because a slow front end must count as one failure.
       val (reply, known) = CircuitBreaker.guard {
         val fingerprints = FingerprintCache.update(index)
         def ask(more: Map[String, Any], ahead: Option[Prefetch]) = {
@@ -125,8 +125,9 @@ object Pruner extends OnceLogging {
           (reply, Option(reply.get("dictionary")).map(id => dictionary(index, id.asText)))
         }
         // For a top-k query, the front end counts rows. Rows of unlisted files must not count, so another request names
-        // the listed files by their numbers in the dictionary. If another scan opens a further index of the table
-        // between both requests, the answer has another dictionary, and the scan sends the request again.
+        // the listed files by their numbers in the dictionary. Between the two requests, another scan may open a
+        // further index of the table. The second answer then has another dictionary, and the scan sends the second
+        // request again.
         def bounded(answered: (JsonNode, Option[FileDictionary]), times: Int): (JsonNode, Option[FileDictionary]) =
           answered match {
             case (reply, Some(known)) if first.nonEmpty && times > 0 =>
@@ -166,7 +167,7 @@ object Pruner extends OnceLogging {
 
   /**
    * Sends a scan's request before the scan lists its files, so that the front end answers during the listing. A query
-   * of an earlier state of the table sends no early request, because the request depends on the listed files.
+   * of an earlier state of the table sends no early request, because its request depends on the listed files.
    */
   def prefetch(
       index: IndexedScan, filters: Seq[Expression], first: Option[TopK]): Option[Prefetch] =
@@ -215,8 +216,8 @@ object Pruner extends OnceLogging {
     private val (skipWritten, knownWritten) = (bits("skip_in_part"), bits("known_in_part"))
 
     /**
-     * Returns the ranges of a file that a scan reads and skips, or the reason why the indexes prove nothing about the
-     * file.
+     * Returns which ranges of a file a scan reads, and which ranges it skips. If the indexes prove nothing about the
+     * file, returns the reason.
      */
     def of(location: Option[Location], length: Long): Either[Reason, Verdict] =
       location.map(now => (now, FileDictionary.hash(now.path))) match {
@@ -267,11 +268,11 @@ object Pruner extends OnceLogging {
   }
 
   /**
-   * Removes from a listing the files and ranges that the scan can skip according to the answer.
+   * Removes the files and ranges that the scan can skip, according to the answer, from a listing.
    *
    * @param numbers the files' numbers; None if a file's status does not determine its location
-   * @param opening the cost of opening a file, as the number of bytes that a scan could read in the same time; None if
-   *                the scan can read only whole files
+   * @param opening the number of bytes that a scan can read in the time for opening a file; None if the scan can read
+   *                only whole files
    */
   private def drop(
       listed: Seq[PartitionDirectory], locations: Locations, numbers: Option[ListedNumbers], answer: Answer,
@@ -283,7 +284,7 @@ object Pruner extends OnceLogging {
   }
 
   /**
-   * Divides the files of a listing into those that a scan reads and those that it skips.
+   * Divides a listing into the files that a scan reads and the files that the scan skips.
    *
    * @param found for each file, the file in the dictionary, or the reason why no index covers the file
    */

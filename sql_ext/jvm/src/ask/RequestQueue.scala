@@ -40,8 +40,8 @@ object RequestQueue {
   /**
    * Returns the queue for a request that runs a statement or function. A thread of the front end also sends requests,
    * when it plans a query that calls a function of Sieve. If all threads of a queue waited for requests in the same
-   * queue, none would ever become free. So requests from the front end's threads go into the queue "nested", and the
-   * threads that serve "nested" may send no requests.
+   * queue, no thread would ever become free. So requests from the front end's threads go into the queue "nested", and
+   * the threads that serve "nested" may send no requests.
    */
   def forRuns(): String = Option(queueOfThread.get).fold("statement") {
     case "nested" => throw new SieveException("SIEVE_INVALID_ARGUMENT",
@@ -58,7 +58,7 @@ object RequestQueue {
 final class RequestQueue {
   /**
    * The maximum number of characters in a piece of a request. The gateway's socket delays a reply of more than 8 KB by
-   * 43 ms, so only a long request has longer pieces.
+   * 43 ms, so this code cuts only long requests into longer pieces.
    */
   private def pieceLength(request: Request): Int = if (request.body.length < 500000) 7500 else 2000000
   private val pool = "spark.scheduler.pool"
@@ -123,8 +123,8 @@ final class RequestQueue {
       context.setLocalProperties(request.locals)
       if (!request.isScan) {
         context.addJobTag(request.tag)
-        // With Spark's fair scheduler, a build's jobs run in their own pool, so that queries need not wait until the
-        // build has read its last file.
+        // With Spark's fair scheduler, a build's jobs run in their own pool, so queries need not wait for the end of
+        // the build.
         if (context.getLocalProperty(pool) == null) context.setLocalProperty(pool, "sieve")
       }
       SparkSession.setActiveSession(request.session)
@@ -142,8 +142,8 @@ final class RequestQueue {
   }
 
   /**
-   * Returns the session of the user who sent the request, and marks the request as begun unless a scan sent it. A
-   * request can change data only through this session.
+   * Returns the session of the user who sent the request. If a scan did not send the request, marks the request as
+   * begun. A request can change data only through this session.
    */
   def session(id: Long): Compat.Session = {
     val request = taken.get(id)

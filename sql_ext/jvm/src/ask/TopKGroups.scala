@@ -13,7 +13,7 @@ import org.apache.spark.sql.sieve.predicate.TopK
 
 /**
  * For a top-k query, assigns a group to each listed file whose current state an index covers. If the query groups by
- * partition columns, it may need the first rows of each group; otherwise, all files belong to one group.
+ * partition columns, it may need the first rows of each group. Otherwise, all files belong to one group.
  */
 object TopKGroups {
   private val absent = -1
@@ -22,8 +22,8 @@ object TopKGroups {
 
   /**
    * Returns the group number of each file, in the order of the file numbers, encoded for the front end. If queries do
-   * not return all rows of a file in group g, the file gets the number -2 - g. The query may need rows of such a file,
-   * but the front end must not count these rows.
+   * not return all rows of a file in group g, the file gets the number -2 - g. The query may need some rows of a file
+   * with this number, but the front end must not count the file's rows.
    */
   def of(
       listed: Seq[PartitionDirectory], locations: Locations, known: FileDictionary,
@@ -38,7 +38,7 @@ object TopKGroups {
         of <- location.shown.flatMap(known.find(FileDictionary.hash(location.path), _))
       } {
         val own = if (locations.hidesRows(file)) hidden - group else group
-        // A file that the listing contains twice may have rows in two groups, so such a file gets no group.
+        // A file that the listing contains twice may have rows in two groups, so the file gets no group.
         groups(of.number) = if (groups(of.number) == absent) own else twice
       }
     }

@@ -17,16 +17,15 @@ object Reason extends Reasons {
   val failures: Set[Reason] = Set(IndexCorrupt, IndexGone, VersionTooNew, Error)
 
   /**
-   * The reasons that do not make a query fail under `spark.sieve.require`: the scan sent no request to the front end, a
-   * file is new or has changed since the last REFRESH, the index proves nothing about a file, a scan reads a whole file
-   * instead of parts, every file may contain the first rows of a top-k query, or a join has too many keys.
+   * The reasons that do not make a query fail under `spark.sieve.require`. For example, the scan sent no request to the
+   * front end, or a file has changed since the last REFRESH.
    */
   val expected: Set[Reason] = Set(
     NoIndex, NoPredicate, Disabled, Unbounded, NewFile, UnsettledFile, ChangedFile, UnprovenFile, WholeFile, KeysTooMany)
 
   /**
-   * The number of files for each reason in an answer of the front end. Throws an exception if the answer contains a
-   * reason that is not defined here.
+   * The number of files for each reason in an answer of the front end. Throws an exception if the answer contains an
+   * unknown reason.
    */
   def counts(answer: JsonNode): Map[Reason, Long] = Option(answer).toSeq
     .flatMap(node => node.fieldNames.asScala.map(name => withName(name) -> node.get(name).asLong)).toMap

@@ -34,10 +34,10 @@ trait OnceLogging extends Logging {
 
 /**
  * The `spark.sieve.*` settings. `settings.json` lists the settings, and the front end reads the same file. This object
- * registers each setting in Spark's configuration with a check of its value, so that `SET`, `conf.set` and a connection
- * string fail for an invalid value. Spark also copies values from `spark-defaults.conf` and `--conf` into new sessions.
- * The check ignores copied values, because a session must start even if such a value is invalid. A scan that finds an
- * invalid value uses a valid value instead, and logs one warning.
+ * registers each setting in Spark's configuration, together with a check of the value. As a result, `SET`, `conf.set`
+ * and a connection string fail for an invalid value. Spark also copies values from `spark-defaults.conf` and `--conf`
+ * into new sessions. The check ignores copied values, because a session must start even if a copied value is invalid. A
+ * scan that finds an invalid value uses a valid value instead, and logs one warning.
  */
 object Settings extends OnceLogging {
   private val prefix = "spark.sieve."
@@ -56,8 +56,8 @@ object Settings extends OnceLogging {
   def joinPruning(s: SparkSession): Boolean =
     joinAlways(s) || valid(s, "spark.sieve.join.pruning").trim.equalsIgnoreCase("auto")
   /**
-   * True if Sieve always reads the keys of joins, even if reading the keys may take longer than reading the files that
-   * the keys exclude.
+   * True if Sieve always reads the keys of joins, even if reading the keys may cost more time than the skipped files
+   * save.
    */
   def joinAlways(s: SparkSession): Boolean =
     valid(s, "spark.sieve.join.pruning").trim.equalsIgnoreCase("always")
@@ -97,7 +97,7 @@ object Settings extends OnceLogging {
     set
   }
 
-  /** A warning if `key` has the prefix `spark.sieve.` but is not the name of a setting; otherwise None. */
+  /** A warning if `key` has the prefix `spark.sieve.` and names no setting. The result is None for any other key. */
   def unknown(key: String): Option[String] =
     if (!key.startsWith(prefix) || known.contains(key)) None
     else {
@@ -114,8 +114,7 @@ object Settings extends OnceLogging {
   }
 
   /**
-   * Registers the settings in Spark's configuration, once per JVM. Logs a warning for each wrong setting with which the
-   * driver was started.
+   * Registers the settings in Spark's configuration, once per JVM. Logs a warning for each wrong setting of the driver.
    */
   def register(context: SparkContext): Unit = {
     registered
@@ -147,8 +146,8 @@ object Settings extends OnceLogging {
     classOf[ResetCommand].getName -> Set("run"))
 
   /**
-   * Returns the value of a setting or, if the value is invalid, the setting's `ifInvalid`. An invalid value must not
-   * make queries fail.
+   * Returns the value of a setting. If the value is invalid, returns the setting's `ifInvalid` instead. An invalid
+   * value must not make queries fail.
    */
   private def valid(s: SparkSession, key: String): String = {
     val setting = known(key)

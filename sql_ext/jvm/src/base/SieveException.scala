@@ -16,8 +16,8 @@ class SieveException(
   override def getSqlState: String = state
 
   /**
-   * Ignores the position in the SQL text. For an error with a position, PySpark looks up the message template of the
-   * error's condition, and Spark has no template for Sieve's conditions.
+   * Ignores the position in the SQL text. For an error with a position, PySpark looks up a message template by the
+   * error's condition. Spark has no templates for Sieve's conditions.
    */
   override def withPosition(origin: Origin): AnalysisException = this
 }

@@ -15,7 +15,7 @@ object DeclaredIndexes {
 
   /**
    * The properties that declare a table's indexes. The result also contains unknown properties whose names begin with
-   * `sieve.`, because the front end reports that they have no effect.
+   * `sieve.`, because the front end reports that unknown properties have no effect.
    */
   def by(table: CatalogTable): Map[String, String] = table.properties.filter { case (key, _) =>
     val name = key.toLowerCase(Locale.ROOT)

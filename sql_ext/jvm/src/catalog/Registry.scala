@@ -23,7 +23,9 @@ final case class TableKey(application: String, catalog: String, database: String
  * registrations change. `readAt` is the time in ms at which Sieve stored this entry.
  */
 final case class Entry(registrations: Map[String, String], epoch: Long, readAt: Long) {
-  /** The indexed columns, each as a path of names, because fields of structs can be indexed. */
+  /**
+   * The paths of the indexed columns. A path is a list of names, because an indexed column can be a field of a struct.
+   */
   lazy val columns: Set[Seq[String]] = registrations.values.toSet.flatMap { (text: String) =>
     Try(Json.read(text).get("column").elements.asScala.map(_.asText).toList).toOption
   }
@@ -31,9 +33,9 @@ final case class Entry(registrations: Map[String, String], epoch: Long, readAt: 
 
 /**
  * The registry of all tables with indexes, which all sessions of the driver share. An open session caches a table's
- * properties, so without the registry, the session would not see an index that is created later. The registry also has
- * entries for tables without an index, so that a scan of such a table costs only one look-up. When an entry has
- * expired, a background thread reads the table's properties again.
+ * properties. So, without the registry, an open session would not see an index that is created later. The registry also
+ * has entries for tables without an index, because a scan of an unindexed table then costs only one look-up. When an
+ * entry has expired, a background thread reads the table's properties again.
  */
 object Registry extends Logging {
   private val epochs = new AtomicLong
@@ -70,7 +72,7 @@ object Registry extends Logging {
     if (entry.registrations.isEmpty) None else Some(entry)
   }
 
-  /** The indexed tables of an application in the registry, each with its registrations. */
+  /** All indexed tables of an application that the registry contains, with their registrations. */
   def indexed(application: String): Seq[(TableKey, Map[String, String])] = synchronized {
     entries.asScala.toSeq.collect {
       case (key, entry) if key.application == application && entry.registrations.nonEmpty =>
@@ -98,8 +100,8 @@ object Registry extends Logging {
   }
 
   /**
-   * Removes the entry of a table. If `table` is None, removes the entries of all tables in the database. A new table of
-   * the same name has its own properties.
+   * Removes the entry of a table. If `table` is None, removes the entries of all tables in the database. Without this
+   * removal, a new table of the same name would seem to have the old table's indexes.
    */
   def invalidate(application: String, database: String, table: Option[String]): Unit = synchronized {
     entries.keySet.removeIf(k =>

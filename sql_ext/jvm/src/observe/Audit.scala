@@ -18,8 +18,8 @@ import org.apache.spark.sql.types.BooleanType
  * The audit evaluates all filters that the index evaluated. Each row of the query's result satisfies these filters, so
  * the audit finds every lost row. If the index skips a file, it claims that no row of the file satisfies the filters
  * that the index evaluated. So a match proves that the index is wrong, even if another filter of the query excludes the
- * row. The audit evaluates whole filters, not only the parts that the index can evaluate, because one part can prevent
- * an error in another part, as in `x <> 0 AND 1 / x > 2`.
+ * row. The audit evaluates whole filters, not only the parts that the index can evaluate. In `x <> 0 AND 1 / x > 2`,
+ * for example, the first part prevents an error in the second part.
  */
 object Audit extends ListingObserver {
   /**

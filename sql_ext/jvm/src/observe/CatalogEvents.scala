@@ -61,8 +61,8 @@ class CatalogEvents(first: Compat.Session)
   private def renamed(writer: Compat.Session, old: TableIdentifier, now: TableIdentifier): Unit = {
     Registry.invalidate(application, old.database.getOrElse("default"), Some(old.table))
     changed(now)
-    // A refresh under the table's former name would no longer find the table, so this code requests one under the new
-    // name.
+    // A refresh under the table's former name would no longer find the table, so this code requests a refresh under the
+    // new name.
     later(s"renamed $now")(written(writer, now, Write(every = Settings.refreshAuto(writer))))
   }
 
@@ -162,8 +162,8 @@ class CatalogEvents(first: Compat.Session)
   }
 
   /**
-   * True if a write must be reported to the front end, because the session's setting or an index of the table requests
-   * automatic refreshes.
+   * True if a write must be reported to the front end: if the session or an index requests automatic refreshes, or if
+   * the write has replaced a table.
    */
   private def followed(table: CatalogTable, write: Write): Boolean = {
     val (has, declared) = (Registry.registrations(table), DeclaredIndexes.by(table))
@@ -174,8 +174,8 @@ class CatalogEvents(first: Compat.Session)
   }
 
   /**
-   * True if the text of an index's options contains the word `refresh`. Only the front end can parse options, so this
-   * test avoids needless starts of the front end.
+   * True if the text of an index's options contains the word `refresh`. Only the front end can parse options. Without
+   * this test, the front end would have to start and parse the options after each write.
    */
   private def mayFollow(options: String): Boolean = options.toLowerCase(Locale.ROOT).contains("refresh")
 

@@ -27,11 +27,11 @@ final case class EndedScan(
 }
 
 object EndedScan extends PredicateHelper {
-  /** The scans of a plan, except for scans that have not run. A scan that has not run has listed no files. */
+  /** All scans of a plan that have run. A scan that has not run has listed no files. */
   def in(plan: SparkPlan): Seq[EndedScan] = below(plan, Nil).filter(scan => scan.files + scan.filesSkipped > 0)
 
   /**
-   * @param above the filters in the chain of filters and projections directly above `plan`
+   * @param above the conditions of the filters directly above `plan`; projections may be between the filters
    */
   private def below(plan: SparkPlan, above: Seq[Expression]): Seq[EndedScan] = ended(plan, above).toSeq ++ (plan match {
     case FilterExec(condition, child) => below(child, above ++ splitConjunctivePredicates(condition))

@@ -209,7 +209,7 @@ object ExplainedScans {
       case PlannedScan(scan) => Seq(scan)
       // Applies a rule that Spark itself applies while the query runs. If the plan has a broadcast of join keys, the
       // rule makes filters on these keys use the broadcast. If the plan has no broadcast of the keys, the rule removes
-      // the filter.
+      // these filters.
       case adaptive: AdaptiveSparkPlanExec => scans(PlanAdaptiveDynamicPruningFilters(adaptive)(adaptive.inputPlan))
       case stage: QueryStageExec => scans(stage.plan)
       case cached: InMemoryTableScanExec => scans(cached.relation.cachedPlan)

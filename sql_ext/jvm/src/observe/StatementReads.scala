@@ -11,24 +11,24 @@ import org.apache.spark.sql.sieve.plan.{PlannedScan, ReadOnce}
 
 /**
  * Spark plans the scans of many statements only while the statement runs. So this object finds queries that run the
- * same scans as a statement, but that Spark can plan without running the statement.
+ * same scans as a statement. Spark can plan these queries without running the statement.
  */
 object StatementReads {
   /**
    * A query that runs scans of a statement.
    *
-   * @param again finds one of the query's scans: the statement reads the files of this scan again to change their rows
+   * @param again finds the scan of the query whose files the statement reads again to change rows
    */
   final case class Read(query: LogicalPlan, again: Seq[PlannedScan] => Option[PlannedScan] = _ => None)
 
   /**
-   * Returns the queries that a statement runs to find rows. Fails if these queries are known only while the statement
+   * Returns the queries that a statement runs to find rows. Fails if Spark knows the queries only while the statement
    * runs.
    */
   def of(session: Compat.Session, text: String): Seq[Read] = {
     val statement = session.sessionState.sqlParser.parsePlan(text)
-    // Spark analyses and plans the statement here, because Spark may then reject it: for example, an UPDATE of a table
-    // whose format cannot change rows.
+    // This code makes Spark analyse and plan the statement, because Spark may reject the statement. For example, Spark
+    // rejects an UPDATE of a table whose format cannot change rows.
     val changed = if (statement.exists(changesRows)) Some(analysed(session, statement)) else None
     changed.foreach(_.executedPlan)
     val found = changed.map(_.analyzed) match {
@@ -88,8 +88,8 @@ object StatementReads {
       .filter(scan => Filters.evaluable(scan.dataFilters).exists(!TableFormat.addsFilter(_)))
 
   /**
-   * The scans of a statement's target, if the statement first finds the files with rows to change and then reads them
-   * again; otherwise empty.
+   * Some statements first find the files with rows to change, and then read these files again. For such a statement,
+   * returns the scans of the target table. For any other statement, returns no scans.
    */
   private def readAgain(session: Compat.Session, statement: LogicalPlan, target: LogicalPlan)(
       scans: Seq[PlannedScan]): Seq[PlannedScan] =

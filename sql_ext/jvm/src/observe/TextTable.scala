@@ -25,7 +25,7 @@ object TextTable {
       case (one, other) => one.max(other)
     })
 
-  /** Returns the lines with columns of these widths, or unchanged if `widths` is empty. */
+  /** Returns the lines with columns of these widths. If `widths` is empty, returns the lines unchanged. */
   def aligned(lines: Seq[String], widths: Seq[Int]): String =
     if (widths.isEmpty) lines.mkString("\n") else lines.map(line => joined(cells(line), widths)).mkString("\n")
 

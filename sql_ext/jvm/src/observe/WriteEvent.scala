@@ -54,7 +54,7 @@ object WriteEvent {
         .map(t => WriteEvent(Right(t), replaced))
   }.flatten
 
-  /** The former and the new name of a table that a table format's own catalog has renamed; None for any other plan. */
+  /** The former and the new name of a table that a table format's own catalog has renamed. None for any other plan. */
   def renamed(plan: LogicalPlan): Option[(TableIdentifier, TableIdentifier)] = plan match {
     case RenameTable(ResolvedTable(catalog, old, _, _), now, false) if TableFormat.ownsCatalog(catalog) =>
       // If the new name has no namespace, the table stays in its former namespace.
