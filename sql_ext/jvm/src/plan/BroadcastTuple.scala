@@ -28,10 +28,7 @@ object BroadcastTuple {
     case tuple: BroadcastTuple => Tuple.key(CreateStruct.create(tuple.keys))
   }
 
-  /**
-   * For each row of a broadcast, the row's key in the index on the tuple. A row with NULL in a column of the tuple has
-   * no key.
-   */
+  /** The tuple's index key for each row of a broadcast. A row with NULL in a column of the tuple has no key. */
   def values(tuple: BroadcastTuple, plan: SparkPlan): Array[Any] = plan match {
     case reused: ReusedSubqueryExec => values(tuple, reused.child)
     case keys: SubqueryBroadcastExec =>

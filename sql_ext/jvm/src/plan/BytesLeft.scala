@@ -13,10 +13,10 @@ import org.apache.spark.sql.sieve.catalog.Registry
 import org.apache.spark.sql.sieve.formats.TableFormat
 
 /**
- * Estimates how many bytes each scan of a plan will read. The estimate is Spark's own or, if an index skips files, a
- * smaller number. Sieve uses these estimates only to decide whether a job that reads keys costs too much. Spark's join
- * planner must not use Sieve's estimates, because a few bytes of a file can contain millions of rows, and a broadcast
- * must fit into memory.
+ * Estimates how many bytes each scan of a plan will read. Without an index, Spark's own estimate counts. If an index
+ * skips files, the estimate is smaller. Sieve uses these estimates only to decide whether a job that reads join keys
+ * costs too much. Spark's join planner must not use Sieve's estimates: a few bytes of a file can contain millions of
+ * rows, but a broadcast must fit into memory.
  *
  * @param plan the plan that contains the scans, and the filters above the scans
  */
@@ -41,9 +41,8 @@ class BytesLeft(session: Compat.Session, plan: LogicalPlan) {
   })
 
   /**
-   * The reason why no index can prune any of these scans by its key. None if an index might prune at least one scan.
-   * Also None if `spark.sieve.strict` or `spark.sieve.require` is set, because the scan itself must then raise the
-   * error.
+   * The reason why the keys cannot prune their scans. None if an index might prune at least one scan. Also None if
+   * `spark.sieve.strict` or `spark.sieve.require` is set, because the scan itself must then raise the error.
    */
   def unserved(keys: Seq[(LogicalRelation, Expression)]): Option[Reason] =
     if (Settings.strict(session) || Settings.required(session)) None

@@ -56,7 +56,7 @@ trait CountedScan extends FileSourceScanExec {
 
   /**
    * Spark copies a node by calling the constructor of the node's class with `arguments`. Only the constructor of
-   * Spark's own scan takes these arguments. So this method copies Spark's own scan, and creates a counted scan from the
+   * Spark's own scan takes `arguments`. So this method copies Spark's own scan, and creates a counted scan from the
    * copy.
    */
   override def makeCopy(arguments: Array[AnyRef]): SparkPlan = {
@@ -110,8 +110,8 @@ trait CountedScan extends FileSourceScanExec {
   /** The RDD of Spark's own scan, or an RDD of ranges if the listing restricts files to ranges. */
   override lazy val inputRDD: RDD[InternalRow] = {
     val read =
-      // If, since the listing, the user has allowed readers to omit rows, the scan lists its files again without the
-      // top-k condition.
+      // After the listing, the user may have allowed readers to omit rows. The scan then lists its files again without
+      // the top-k condition.
       if (TopK.in(dataFilters).nonEmpty && TopK.mayBeMissing(relation)) withoutBound
       else {
         val files = selectedFiles

@@ -32,9 +32,10 @@ case class AmongKeys(key: Expression, keys: Expression)
 /**
  * An aggregate function that returns the non-NULL values of a column as a struct of two fields. The first field is a
  * sorted array of ranges. A range has a first and a last value. If there are few values, each value is a range of its
- * own. If the number of values exceeds a limit, each task merges values into ranges, and the widest gaps remain between
- * the ranges. The second field has all values as `PackedKeys`; it is NULL if there are too many values, or if a value's
- * type has no packed keys. The limits also bound the memory of tasks and of the driver.
+ * own. If the number of values exceeds a limit, each task merges values into ranges, and leaves the widest gaps between
+ * the ranges. The second field has all values as `PackedKeys` (64-bit integers). The second field is NULL if there are
+ * too many values, or if the values' type has no packed keys. The limits also bound the memory of tasks and of the
+ * driver.
  */
 case class DistinctKeys(
     child: Expression, mutableAggBufferOffset: Int = 0, inputAggBufferOffset: Int = 0)
@@ -74,8 +75,8 @@ case class DistinctKeys(
 
 object DistinctKeys {
   /**
-   * Creates a subquery that returns one struct. For each of `keys`, a field of the struct contains the key's values in
-   * the rows of `build`, as `DistinctKeys` returns them.
+   * Creates a subquery that returns one struct. The struct has one field for each of `keys`: the key's values in the
+   * rows of `build`, in the form that `DistinctKeys` returns.
    */
   def of(build: LogicalPlan, keys: Seq[Expression]): ScalarSubquery = {
     val fields = keys.zipWithIndex.flatMap { case (key, at) =>
@@ -99,8 +100,8 @@ object DistinctKeys {
 
 /**
  * Collects values as ranges and as packed keys. Merges ranges if there are too many ranges, and drops the packed keys
- * if there are too many keys. Values that are numbers become ranges only when the packed keys are dropped, or at the
- * end, because sorting many longs at once takes a tenth of the time of sorting ranges again and again.
+ * if there are too many keys. Numbers become ranges only at the end, or when the buffer drops the packed keys. Sorting
+ * many longs once takes a tenth of the time of sorting ranges again and again.
  */
 final class KeyBuffer(
     of: DataType, before: IndexedSeq[(Any, Any)] = IndexedSeq.empty, keys: Option[Array[Long]] = Some(Array.empty)) {
@@ -144,7 +145,9 @@ final class KeyBuffer(
     all = new OpenHashSet[Long](64)
   }
 
-  /** All values in ascending order; None if there are too many values, or if the values' type has no packed keys. */
+  /**
+   * All packed keys in ascending order. None if there are too many values, or if the values' type has no packed keys.
+   */
   def packed: Option[Array[Long]] = if (isComplete) Some(ascending) else None
 
   private def ascending: Array[Long] = {

@@ -29,11 +29,11 @@ object FetchedKeys extends OnceLogging {
   private val job = 32L << 20
 
   /**
-   * True if a plan returns the same rows in each run. If the join's run returned a key that the job's run did not
-   * return, the query would lose rows. So this method accepts a node only if a second run certainly lists the same
-   * files, chooses the same rows among equal rows, and rounds in the same way. A window or a limit, for example, may
-   * choose other rows. Plans with subqueries are not accepted, because Spark runs all subqueries in one thread pool,
-   * which waiting subqueries could occupy completely.
+   * True if a plan returns the same rows in each run. If the join later saw a key that the job had not read, the query
+   * would lose rows. So this method accepts only nodes whose results certainly repeat. In a second run, the node must
+   * list the same files, choose the same rows among equal rows, and round in the same way. A window or a limit, for
+   * example, may choose other rows. Spark runs all subqueries in one thread pool, and waiting subqueries could occupy
+   * all threads of the pool. So this method refuses plans with subqueries.
    */
   def isRepeatable(plan: LogicalPlan): Boolean = !plan.isStreaming && !plan.exists { node =>
     !isKnown(node) || choosesAmongEquals(node) || node.expressions.exists { e =>
@@ -143,8 +143,9 @@ object FetchedKeys extends OnceLogging {
 
   /**
    * True if reading the keys costs little compared with the scans that the keys prune. Costs are measured in bytes. The
-   * cost of the build side is the size of its leaves. Each join or aggregate adds the leaves' size once more, because
-   * this node can need an exchange. A scan of unknown size does not count as a pruned scan, because it might be small.
+   * cost of the build side is the size of its leaves. Each join or aggregate adds the leaves' size once more, because a
+   * join or an aggregate can need an exchange. A scan of unknown size does not count as a pruned scan, because it might
+   * be small.
    *
    * @param left returns the bytes that a leaf reads after indexes have skipped files; called only if Spark's own
    *             estimates do not decide
@@ -160,8 +161,9 @@ object FetchedKeys extends OnceLogging {
   }
 
   /**
-   * Waits for keys. If a task failed, or if Spark aborted the job, returns false, and the scan must read all files. The
-   * query must not fail at this point: if the other side of the join is empty, the join never reads the failing side.
+   * Waits for keys. If a task failed, or if Spark aborted the job, returns false, and the scan must read all files. If
+   * the other side of the join is empty, the join never reads the failing side. So the query must not fail at this
+   * point.
    */
   def come(keys: ExecSubqueryExpression): Boolean =
     try { keys.updateResult(); true }
@@ -185,8 +187,9 @@ object FetchedKeys extends OnceLogging {
   private def subqueries(of: Expression): Seq[ExecSubqueryExpression] = of.collect { case s: ExecSubqueryExpression => s }
 
   /**
-   * True if the root cause of an exception is an error in a task, or if Spark aborted the job, for example because the
-   * result is larger than `spark.driver.maxResultSize`. A cancelled job ends with another error of Spark's scheduler.
+   * True if the root cause of an exception is an error in a task or an aborted job. For example, Spark aborts a job
+   * whose result is larger than `spark.driver.maxResultSize`. A cancelled job ends with another error of Spark's
+   * scheduler.
    */
   private def isFailureOfJob(root: Throwable): Boolean = root match {
     case aborted: SparkException => Option(aborted.getMessage).exists(_.startsWith("Job aborted due to stage failure"))

@@ -27,17 +27,17 @@ import org.apache.spark.sql.sieve.formats.TableFormat
  *                                            Relation d
  * }}}
  *
- * A filter removes rows of `f` whose key does not occur in `d`. The filter is correct only if the join does not need
- * the removed rows, and if the nodes between the join and the scan return the same other rows even without the removed
- * rows. So there are two conditions:
+ * A filter removes rows of `f` whose key does not occur in `d`. The join must not need the removed rows. Without the
+ * removed rows, the nodes between the join and the scan must still return the same other rows. So there are two
+ * conditions:
  *
- *  - `f` is either side of an inner or left semi join, the right side of a left outer, left anti or existence join, or
- *    the left side of a right outer join. If Spark broadcasts the other side, the broadcast supplies the keys.
- *    Otherwise, a subquery collects the keys (`FetchedKeys` decides when).
+ *  - `f` is either side of an inner or left semi join. Or `f` is the right side of a left outer, left anti or existence
+ *    join. Or `f` is the left side of a right outer join. If Spark broadcasts the other side, the broadcast supplies
+ *    the keys. Otherwise, a subquery collects the keys (`FetchedKeys` decides when).
  *  - Each node between the join and the scan is a deterministic projection, a filter, a grouping by the key, a union,
- *    or a join. For such a join, filtering the input must have the same result as filtering the joined rows. No node is
- *    a limit, a window or a sample. The only nondeterministic projection is the one in which MERGE numbers the rows of
- *    its target (`TableFormat.numbersRows`).
+ *    or a join. If the node is a join, filtering its input must have the same result as filtering the joined rows. No
+ *    node is a limit, a window or a sample. The only allowed nondeterministic projection numbers the rows of a MERGE's
+ *    target (`TableFormat.numbersRows`).
  *
  * Spark reuses a broadcast only for an equal plan. So the plan of a broadcast side must not change if the side supplies
  * keys, or if Spark prunes partitions by the side's keys. If a join above a broadcast side prunes partitions of this
@@ -108,7 +108,10 @@ class JoinKeys(session: Compat.Session, plan: LogicalPlan, fetches: Boolean) ext
     }
   }
 
-  /** For each indexed tuple of join keys in a scan of the probe side, the positions of the tuple's keys. */
+  /**
+   * Finds the tuples of join keys that have an index on a scan of the probe side. Returns the positions of each tuple's
+   * keys.
+   */
   private def tuples(source: KeySource): Seq[Seq[Int]] =
     if (source.pairs.size < 2) Nil
     else {
@@ -165,14 +168,14 @@ class JoinKeys(session: Compat.Session, plan: LogicalPlan, fetches: Boolean) ext
 
   /**
    * True if a run-time filter can reuse the broadcast of this side. In adaptive execution, Spark plans each scan of a
-   * cached table again, so it cannot reuse a broadcast with such a scan.
+   * cached table again, so Spark cannot reuse a broadcast that scans a cached table.
    */
   private def isFoundAgain(build: LogicalPlan): Boolean = !asksAbove(build) &&
     !(session.sessionState.conf.adaptiveExecutionEnabled && build.exists(_.isInstanceOf[InMemoryRelation]))
 
   /**
-   * True if a join above this side prunes partitions of this side. The plan that supplies the side's keys does not
-   * contain this join and would read all partitions, so Spark could not reuse the broadcast.
+   * True if a join above this side prunes partitions of this side. The plan that supplies the side's keys lacks this
+   * join, and so reads all partitions. As a result, Spark could not reuse the broadcast.
    */
   private def asksAbove(build: LogicalPlan): Boolean = build.containsPattern(DYNAMIC_PRUNING_SUBQUERY) && {
     val within = build.collect { case join: Join => join.children.map(_.canonicalized) }.flatten.toSet
@@ -351,7 +354,7 @@ class JoinKeys(session: Compat.Session, plan: LogicalPlan, fetches: Boolean) ext
 
   /**
    * Removes run-time filters from scans that are equal without these filters. The scans can then share an exchange,
-   * which saves more time than skipping files in one of them.
+   * which saves more time than skipping files in one of the scans.
    */
   private def withSharing(plan: LogicalPlan): LogicalPlan =
     if (beyondExchange.isEmpty) plan
@@ -376,7 +379,7 @@ object JoinKeys {
   /** A side of at most this size, in bytes, counts as a short list of keys, even if it has no selective filter. */
   private val smallBuild = 1L << 16
 
-  /** True if a hint does nothing but forbid a broadcast of its side. MERGE sets such a hint on its target. */
+  /** True if a hint only forbids a broadcast of its side. MERGE sets this hint on its target. */
   private def forbidsBroadcast(hint: JoinStrategyHint): Boolean =
     hint == NO_BROADCAST_HASH || hint == NO_BROADCAST_AND_REPLICATION
 

@@ -59,8 +59,8 @@ class JoinPruning(val session: Compat.Session) extends Rule[LogicalPlan] {
   private def withSubqueries(plan: LogicalPlan, fetches: Boolean): LogicalPlan =
     if (plan.exists(_.isInstanceOf[RunTimeFilteredScan])) plan
     else new JoinKeys(session, plan.containsAnyPattern(SCALAR_SUBQUERY, LIST_SUBQUERY) match {
-      // If Spark already prunes by the keys of broadcasts, the broadcast plans can contain subqueries, and these must
-      // not change.
+      // If Spark already prunes partitions by the keys of broadcasts, the broadcast plans must not change. A broadcast
+      // plan can contain subqueries, so the subqueries also stay unchanged.
       case true if !plan.containsPattern(DYNAMIC_PRUNING_SUBQUERY) => inSubqueries(plan)
       case _ => plan
     }, fetches).filtered
@@ -77,9 +77,9 @@ class JoinPruning(val session: Compat.Session) extends Rule[LogicalPlan] {
 
 object JoinPruning extends OnceLogging {
   /**
-   * Adds the rule to the session's `experimentalMethods`, because only the rules in this object run last. While Spark
-   * creates the session, `experimentalMethods` does not exist yet. Later, users can change the rules in this object. So
-   * `InstallJoinPruning` calls this method for each query.
+   * Adds the rule to the session's `experimentalMethods`, because only the rules in `experimentalMethods` run last.
+   * While Spark creates the session, `experimentalMethods` does not exist yet. Later, users can change the rules in
+   * `experimentalMethods`. So `InstallJoinPruning` calls this method for each query.
    */
   def install(session: Compat.Session): Unit = session.sessionState.experimentalMethods match {
     case methods if methods.extraOptimizations.exists(isOf(session)) =>
@@ -118,9 +118,9 @@ object JoinPruning extends OnceLogging {
 }
 
 /**
- * Installs `JoinPruning` into a session when Spark analyses a query, because only then is the session complete. If a
- * plan has already been optimized once, removes the plan's run-time filters, because their keys belong to another
- * query.
+ * Installs `JoinPruning` into a session when Spark analyses a query, because the session is incomplete before. If a
+ * plan has already been optimized once, removes the plan's run-time filters, because the filters' keys belong to
+ * another query.
  */
 class InstallJoinPruning(session: Compat.Session) extends Rule[LogicalPlan] {
   override def apply(plan: LogicalPlan): LogicalPlan = JoinPruning.orUnchanged(plan) {

@@ -20,9 +20,8 @@ final case class KeySource(
     side: BuildSide, probe: LogicalPlan, build: LogicalPlan, pairs: Seq[(Expression, Expression)],
     isShared: Boolean, tuples: Seq[Seq[Int]] = Nil) {
   /**
-   * The keys that can select rows: each single key, and for several keys whose columns have an index on their tuple, the
-   * hash of the tuple. A single key that is a struct does not count as a tuple, because structs with NULL in a field can
-   * be equal.
+   * The keys that can select rows: each single key, and the hash of each tuple of keys that has an index. A single key
+   * that is a struct does not count as a tuple, because structs with NULL in a field can be equal.
    */
   lazy val keys: Seq[Expression] = places.map(together(_, pairs.map(_._1)))
   private def places = pairs.indices.map(Seq(_)) ++ tuples

@@ -13,7 +13,7 @@ object Loops {
   /** True for a leaf that represents the rows of the previous iteration, and that Spark cannot plan by itself. */
   def isReference(plan: LogicalPlan): Boolean = plan.nodeName == "UnionLoopRef"
 
-  /** Plans the parts of a loop as Spark would for an iteration with few rows. Nil if `plan` is no loop. */
+  /** Plans the parts of a loop in the way in which Spark plans an iteration with few rows. Nil if `plan` is no loop. */
   def rounds(plan: SparkPlan): Seq[SparkPlan] =
     if (plan.nodeName != "UnionLoop") Nil
     else plan.innerChildren.collect { case part: LogicalPlan =>

@@ -16,7 +16,7 @@ import org.apache.spark.sql.sieve.formats.TableFormat
 import org.apache.spark.sql.types.StructType
 
 /**
- * A DataSource V2 scan that omits the files in which, according to an index, no row matches. A second scan of the table
+ * A DataSource V2 scan that omits the files in which no row matches, according to an index. A second scan of the table
  * reads the remaining files. The table's own scan `own` answers all other calls of Spark. `own` stays unchanged,
  * because other parts of a plan may share it.
  *
@@ -38,8 +38,8 @@ class PrunedScan(val own: Scan, val index: SieveFileIndex, val filters: Seq[Expr
   @volatile private[plan] var lacksKeys = false
 
   /**
-   * The files that remain after the index has skipped files, computed at the first call and again after new run-time
-   * values.
+   * The files that remain after the index has skipped files. This method computes the files at the first call, and
+   * again after new run-time values arrive.
    */
   private[plan] def remaining: Remaining = synchronized {
     planned.getOrElse {
@@ -55,8 +55,8 @@ class PrunedScan(val own: Scan, val index: SieveFileIndex, val filters: Seq[Expr
   override def toBatch: Batch = new PrunedBatch(this)
 
   /**
-   * Tells Spark whether readers return columnar batches. To find this out, Spark would otherwise list the files during
-   * planning.
+   * Tells Spark whether readers return columnar batches. Otherwise, Spark would list the files during planning to find
+   * out.
    */
   override def columnarSupportMode: Scan.ColumnarSupportMode =
     try if (readers.supportColumnarReads(null)) Scan.ColumnarSupportMode.SUPPORTED
@@ -168,7 +168,7 @@ object PrunedScan extends OnceLogging {
   }
 
   /**
-   * The column and the values of a predicate `column IN (...)` that Spark has passed to the scan; None for a predicate
+   * The column and the values of a predicate `column IN (...)` that Spark has passed to the scan. None for a predicate
    * of another form.
    */
   private def keys(predicate: Predicate, index: SieveFileIndex): Option[Valued] = predicate.children.toSeq match {

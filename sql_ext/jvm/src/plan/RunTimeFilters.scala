@@ -23,8 +23,8 @@ import org.apache.spark.unsafe.types.UTF8String
  */
 object RunTimeFilters {
   /**
-   * The maximum number of keys in a filter. Ranges replace a longer list, which would take the driver and the front end
-   * too much time.
+   * The maximum number of keys in a filter. Ranges replace a longer list, because the driver and the front end would
+   * take too long to process the list.
    */
   val mostKeys = 10000
   val mostBytes = 500000L
@@ -34,8 +34,8 @@ object RunTimeFilters {
    */
   val mostPacked = 1000000
   /**
-   * A filter has packed keys only if the table has at least this number of bytes for each key. Collecting, sending and
-   * looking up a key takes about a microsecond. Two cores read these bytes in about twenty microseconds.
+   * The minimum size of a table, in bytes per key, for a filter with packed keys. Collecting, sending and looking up a
+   * key takes about a microsecond. Two cores read 4,096 bytes in about twenty microseconds.
    */
   private val bytesOfPackedKey = 4096
   /**
@@ -46,8 +46,8 @@ object RunTimeFilters {
   private val mostSolved = MonotoneSolver.mostValues
 
   /**
-   * The run-time filters of a scan that use indexed columns. Filters on other columns are left out, because they would
-   * reduce the rows for which an audit searches.
+   * The run-time filters of a scan that use indexed columns. Filters on other columns are left out, because an audit
+   * would otherwise search for fewer rows.
    */
   def awaited(scan: FileSourceScanExec): Seq[Expression] = scan.relation.location match {
     case index: SieveFileIndex => awaited(index, scan.dataFilters)
@@ -58,7 +58,7 @@ object RunTimeFilters {
     if (!Settings.joinPruning(index.executing)) Nil
     else filters.map(KeysOfExpression.without).filter(f => awaits(f) && index.indexed.occurIn(f))
 
-  /** The data filters of a scan, in which the results of subqueries replace the subqueries. */
+  /** The data filters of a scan, with the results of subqueries in place of the subqueries. */
   def resolved(scan: CountedScan): Resolved = {
     if (scan.dataFilters.exists(Filters.isUnused)) Counters.refused(Reason.JoinNotRepeatable)
     scan.relation.location match {
@@ -131,7 +131,7 @@ object RunTimeFilters {
   }
 
   /**
-   * True if only the listing of an indexed table may receive the filter. Such a filter has run-time values, or it is a
+   * True if only the listing of an indexed table may receive the filter. The filter then has run-time values, or is a
    * top-k condition, which does not filter rows.
    */
   def isOwn(filter: Expression): Boolean =
@@ -199,9 +199,9 @@ object RunTimeFilters {
   }
 
   /**
-   * Creates the filter `key IN packed`; None if the indexed column's values have other packed keys than the values of
-   * `key`. A hash says nothing about the order of values, so a filter with hashes also has ranges. An audit evaluates the
-   * hashes first, because few rows of skipped files reach the slower comparison with all ranges.
+   * Creates the filter `key IN packed`. None if equal values of the indexed column and of `key` can have different
+   * packed keys. A hash says nothing about the order of values, so a filter with hashes also has ranges. An audit
+   * evaluates the hashes first, so that few rows of skipped files reach the slower comparison with all ranges.
    */
   private def amongPacked(key: Expression, packed: PackedKeys, ranges: => IndexedSeq[(Any, Any)]): Option[Valued] = {
     val (column, _) = narrowed(key, IndexedSeq.empty)

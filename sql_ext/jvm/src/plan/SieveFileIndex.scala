@@ -16,9 +16,9 @@ import org.apache.spark.sql.sieve.formats.{RangeListing, TableFormat}
 import org.apache.spark.sql.types.StructType
 
 /**
- * A listing of a table that omits the files and ranges in which, according to an index, no row matches. Spark can
- * merge, reuse and re-plan scans of this listing. So a scan uses a prefetched answer only if the prefetched request
- * equals the scan's current request.
+ * A listing of a table that omits the files and ranges in which no row matches, according to an index. Spark can merge,
+ * reuse and re-plan scans of this listing. So a scan uses a prefetched answer only if the prefetched request equals the
+ * scan's current request.
  *
  * @param showsSplits whether the rows of the query can depend on how files are split
  */

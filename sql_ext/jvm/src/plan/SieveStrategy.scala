@@ -35,8 +35,8 @@ class SieveStrategy(session: SparkSession) extends SparkStrategy {
 
   private def scanned(plan: LogicalPlan): Seq[SparkPlan] =
     RunTimeFilteredScan.takenOff(plan) match {
-      // If the scan has no index, other strategies plan the scan without its run-time filters, so that the scan waits
-      // for no values.
+      // If the scan has no index, other strategies plan the scan without its run-time filters, so that the scan does
+      // not wait for run-time values.
       case Some((bare, filters)) =>
         ofSource(bare, filters).orElse(
           indexed(bare).map(s => prefetched(s.map(CountedScan.withFilters(_, filters))))).getOrElse(Seq(planLater(bare)))

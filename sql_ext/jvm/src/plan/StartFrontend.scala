@@ -24,7 +24,7 @@ class StartFrontend(session: Compat.Session) extends Rule[LogicalPlan] {
 
   private def isIndexed(node: LogicalPlan): Boolean = node match {
     case scan: LogicalRelation => scan.catalogTable.exists(Registry.registrations(_).nonEmpty)
-    // This relation can be a table of any data source, whose methods might fail.
+    // A DataSource V2 relation can be a table of any data source, and the methods of the table might fail.
     case source: DataSourceV2Relation =>
       Try(source.table.properties.keySet.asScala.exists(_.startsWith(TableProperties.registrations))).getOrElse(false)
     case _ => false

@@ -5,7 +5,7 @@ import org.apache.spark.sql.types._
 
 /** Operations on sorted ranges of values. The ranges do not overlap, and each range has a first and a last value. */
 object ValueRanges {
-  /** Returns the distinct non-NULL values of an array, each as a range of one value. */
+  /** Returns the distinct values of an array without NULLs, each as a range of one value. */
   def distinct(values: Array[Any], t: DataType): IndexedSeq[(Any, Any)] = {
     val order = TypeUtils.getInterpretedOrdering(t)
     val sorted = t match {
@@ -21,7 +21,7 @@ object ValueRanges {
   }
 
   /**
-   * Returns ranges that contain all these numbers, at most as many ranges as a task may return.
+   * Returns ranges that contain all these numbers. The number of ranges is at most `RunTimeFilters.mostKeys`.
    *
    * @param sorted the packed keys of values of type `t`, in ascending order
    */
@@ -68,7 +68,7 @@ object ValueRanges {
 
   /**
    * Returns at most `most` ranges that contain all given ranges. For numbers, dates and timestamps, the new ranges
-   * leave out the widest gaps. For other types, all new ranges contain the same number of given ranges.
+   * leave out the widest gaps. For other types, all new ranges contain about the same number of given ranges.
    */
   def over(sorted: IndexedSeq[(Any, Any)], t: DataType, most: Int): IndexedSeq[(Any, Any)] =
     if (sorted.size <= most) sorted
