@@ -22,7 +22,7 @@ object Delta extends TableFormat with OnceLogging {
   import Reflection.getter
 
   private val root = "org.apache.spark.sql.delta"
-  /** The class of the listings with which Delta's commands read their chosen files. No query uses such a listing. */
+  /** The class of the listing with which a Delta command reads its chosen files. Queries never use this class. */
   val listingOfFiles: String = s"$root.files.TahoeBatchFileIndex"
   /**
    * The classes of Delta's listings: two classes for queries, with and without data skipping, and one for DELETE,
@@ -115,15 +115,15 @@ object Delta extends TableFormat with OnceLogging {
 
   /**
    * Removes Delta's row-counting functions from an expression. Each of these functions returns its argument, so the
-   * expression keeps its value. If a join side contains such a function, Sieve reads the side's keys only from the
-   * side's broadcast, so no row is counted twice. If there is no broadcast, Spark drops the run-time filter.
+   * expression keeps its value. If a separate job reads the keys of a join side, Sieve removes these functions from the
+   * job's plan, so no row is counted twice.
    */
   override def withoutCounters(e: Expression): Expression =
     e.transform { case count if count.getClass.getName == s"$root.metric.IncrementMetric" => count.children.head }
 
   /**
    * True if a projection in Delta's MERGE adds row numbers and file names to the target's rows. MERGE uses the numbers
-   * only to tell rows apart. So Sieve may skip rows without a match, although this changes the numbers.
+   * only to tell rows apart. So Sieve may skip rows without a match, although skipping rows changes the numbers.
    */
   override def numbersRows(projection: Project): Boolean = projection.collectLeaves().forall {
     case l: LogicalRelation => l.relation match {

@@ -19,8 +19,8 @@ import org.apache.spark.util.SerializableConfiguration
  * Finds the offsets at which files can be cut into ranges: in Parquet files between row groups, and in ORC files
  * between stripes. A reader assigns a row group to the split that contains the row group's middle, and a stripe to the
  * split that contains the stripe's start. So a cut at the start of a row group separates the earlier row groups from
- * this row group and all later ones. Text files can be cut anywhere, because a line belongs to the split in which the
- * line begins.
+ * this and all later row groups. Text files can be cut anywhere, because a line belongs to the split in which the line
+ * begins.
  */
 class FileCuts(session: Compat.Session, relation: HadoopFsRelation) {
   private val conf = session.sessionState.newHadoopConfWithOptions(relation.options)
@@ -49,8 +49,8 @@ class FileCuts(session: Compat.Session, relation: HadoopFsRelation) {
       val context = session.sparkContext
       val found = context.parallelize(inputs, math.min(inputs.size, context.defaultParallelism)).map {
         case (path, length, Some(layout), splits) =>
-          // If Hadoop's file systems cannot open a file, but the table format can, the file is cut at the format's own
-          // splits.
+          // Hadoop's file systems may be unable to open a file that the table format can open. The file is then cut at
+          // the format's own splits.
           val (starts, footer) = Try(layout(new Path(path), sent.value))
             .getOrElse((splits.fold(Seq.empty[Long])(_.toSeq.sorted), 0L))
           val least = if (footer > large) math.max(footer, bytes) else bytes
@@ -112,7 +112,7 @@ object FileCuts {
     } finally reader.close()
   }
 
-  /** Returns the offsets at which a file is cut, so that each of the resulting ranges has at least `bytes` bytes. */
+  /** Returns the offsets at which a file is cut. Each range between these offsets has at least `bytes` bytes. */
   private def spaced(starts: Seq[Long], length: Long, bytes: Long): Seq[Long] =
     starts.sorted.drop(1).foldLeft(List(0L)) {
       case (cuts, start) if start - cuts.head >= bytes && length - start >= bytes => start :: cuts

@@ -54,7 +54,7 @@ object FileRanges {
   private def part(file: FileStatusWithMetadata): Option[FilePart] =
     file.metadata.get(key).map(_.asInstanceOf[FilePart])
 
-  /** The metadata of a file, except for the ranges. */
+  /** The metadata of a file without the ranges. */
   def others(file: FileStatusWithMetadata): Map[String, Any] = file.metadata - key
 
   /** The number of bytes that a scan reads from the file. */

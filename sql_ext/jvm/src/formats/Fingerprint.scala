@@ -36,8 +36,8 @@ object Fingerprint {
   private val literalSettings = Seq("ansi.enabled", "ansi.doubleQuotedIdentifiers", "timestampType",
     "parser.escapedStringLiterals").map("spark.sql." + _)
   /**
-   * Options that contain the folder of the files, or the instant that a query reads. The names of a slice's files
-   * already determine folder and instant, so fingerprints leave out these options.
+   * Options that contain the folder of the files, or the instant that a query reads. The names of a file slice's files
+   * already determine the folder and the instant, so fingerprints leave out these options.
    */
   private val ignoredOptions = Set("path", "as.of.instant")
   /** Fingerprints do not contain this setting, because Hudi sets it for each Hudi scan. */

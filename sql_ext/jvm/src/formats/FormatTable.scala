@@ -13,7 +13,7 @@ final class ListedFiles(val relation: HadoopFsRelation) {
 
   def apply(number: Int): Listed = files(number)
 
-  /** If `append` was called for a file, returns the file to read instead. */
+  /** Returns the file that `append` has registered in place of the file with this number. */
   def appended(number: Int): Listed = appendices(number)
 
   /**

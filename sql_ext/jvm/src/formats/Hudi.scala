@@ -19,7 +19,7 @@ import org.apache.spark.sql.sieve.base.{Compat, Json}
 object Hudi extends TableFormat {
   import Reflection.getter
 
-  /** Table properties that readers do not use, and that fingerprints therefore do not contain. */
+  /** Table properties that fingerprints leave out, because readers do not use these properties. */
   private val ignoredProperties = Set("table.checksum", "table.metadata.partitions",
     "table.metadata.partitions.inflight", "table.index.defs.path", "table.secondary.indexes.metadata",
     "archivelog.folder").map("hoodie." + _)
@@ -47,8 +47,8 @@ object Hudi extends TableFormat {
   override def table(files: ListedFiles): FormatTable = new HudiTable(files)
 
   /**
-   * Returns false, because Hudi can read the values of partition columns from the files, and these values can differ
-   * from the values in the paths.
+   * Returns false, because Hudi can read the values of partition columns from the files. The values in the files can
+   * differ from the values in the paths.
    */
   override def hasPartitionsByPath: Boolean = false
 
@@ -139,7 +139,7 @@ object Hudi extends TableFormat {
     relation.options.contains("as.of.instant")
 
   /**
-   * For a query of an earlier instant, the completion time of the newest commit that the query shows; None for a query
+   * For a query of an earlier instant, the completion time of the newest commit that the query shows. None for a query
    * of the current state.
    */
   override def asOf(relation: HadoopFsRelation): Option[Long] = if (isAsOf(relation)) completed(relation) else None
@@ -162,7 +162,7 @@ object Hudi extends TableFormat {
 
   /**
    * The result of `listFiles` for these filters, but without Hudi's own data skipping. A rule of Hudi's optimizer makes
-   * the same listing, and Hudi caches it. None if this release of Hudi lacks a method that this code calls.
+   * the same listing, and Hudi caches this listing. None if this release of Hudi lacks a method that this code calls.
    */
   override def listed(location: FileIndex, filters: Seq[Expression]): Option[Seq[PartitionDirectory]] = for {
     slices <- method(location, "filterFileSlices", _.getParameterTypes.lastOption.contains(classOf[Boolean]))

@@ -14,13 +14,13 @@ import org.apache.spark.sql.types.StructType
 /**
  * The file slices that Hudi lists. A slice consists of a base file and of log files, which a reader merges into the
  * base file. A new slice can lack a base file. File names are unique and a file's content never changes, so the names
- * of a slice's files identify the slice. The path of a slice is the path of its base file or, if there is no base file,
- * the path of its first log file. The length of a slice is the sum of its files' lengths. Instead of a modification
+ * of a slice's files identify the slice. The path of a slice is the path of its base file. A slice without a base file
+ * has the path of its first log file. The length of a slice is the sum of its files' lengths. Instead of a modification
  * time, a slice has a digest of the names and lengths of its log files, or 0 if it has no log file.
  *
- * A reader that shows the table as of an instant ignores log entries after this instant. So such a reader returns the
- * slice's rows without the changes in later log files. But if a later log file rolls back an earlier one, the reader
- * applies the later log file.
+ * A reader that shows the table as of an instant ignores log entries after this instant. So the reader returns a
+ * slice's rows without the changes in later log files. However, if a later log file rolls back an earlier log file, the
+ * reader applies the later log file.
  */
 class HudiSlices(relation: HadoopFsRelation) extends Locations {
   import Hudi.option

@@ -41,8 +41,8 @@ final class HudiTable(files: ListedFiles) extends FormatTable(files) {
     Hudi.logReader(relation, (slices.logs _).tupled(files(number))(k))
 
   /**
-   * Registers the last log files of a file slice, from position `from` on, for a data frame that needs only the added
-   * rows of the slice.
+   * Registers the log files of a file slice from position `from` on. A data frame can then read only the rows that were
+   * added to the slice.
    */
   def append(number: Int, from: Int): Unit = {
     val (values, file) = files(number)

@@ -59,7 +59,7 @@ final class IcebergApi private (loader: ClassLoader) {
   def format(task: AnyRef): String = formatOf.invoke(file.invoke(task)).toString.toLowerCase(Locale.ROOT)
 
   /**
-   * Returns a task that reads only those splits of `task` that overlap some of the ranges. Iceberg asks each task for
+   * Returns a task that reads only those splits of `task` that overlap one of the ranges. Iceberg asks each task for
    * its splits, and sends only the splits to executors.
    */
   def inRanges(task: AnyRef, ranges: Seq[ByteRange]): AnyRef =

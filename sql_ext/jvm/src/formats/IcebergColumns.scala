@@ -26,8 +26,8 @@ final class IcebergColumns(schema: AnyRef, types: StructType, constants: Set[Any
     }
 
   /**
-   * The name that indexes use for a column, which contains the column's id. For a metadata column and for a column in
-   * `constants`, this method returns the column's path.
+   * The name that indexes use for a column. The name contains the column's id. For a metadata column and for a column
+   * in `constants`, this method returns the column's path.
    */
   def stored(path: Seq[String]): Seq[String] = id(path).fold(path)(Seq(_))
 

@@ -53,7 +53,10 @@ final class IcebergFiles(
 }
 
 object IcebergFiles {
-  /** The keys of a file's task in the file's metadata: for a file that the listing identifies, and for any other. */
+  /**
+   * The two keys under which the metadata of a listed file can contain the file's task. The first key is for files that
+   * the listing identifies. The second key is for all other files.
+   */
   private val (identified, other) = ("sieve_task", "sieve_unidentified_task")
 
   /** The columns of a table with Spark's types. */
@@ -84,7 +87,7 @@ object IcebergFiles {
     })
     PartitionDirectory(InternalRow.empty, tasks.iterator.zip(found.iterator).map { case (task, own) =>
       val (status, key) = own.fold((IcebergStatuses.part, other)) { own =>
-        // A cached status always determines the same location, so a file that occurs twice gets another status.
+        // A cached status always determines the same location, so a file that occurs twice gets a new status object.
         if (twice.get(own.number)) (new FileStatus(own.status), other)
         else (own.status, if (own.isPlain) identified else other)
       }

@@ -8,7 +8,7 @@ import org.apache.spark.sql.util.CaseInsensitiveStringMap
 
 /**
  * Creates scans of chosen data files. Iceberg plans a query's scan and the tasks of the scan. This object creates a
- * second scan of the same table with only some of these tasks and their delete files. Iceberg packs the tasks into
+ * second scan of the same table with only some of the scan's tasks and their delete files. Iceberg packs the tasks into
  * partitions. The query's own scan stays unchanged, because other parts of a plan may share this scan.
  */
 object IcebergScans {

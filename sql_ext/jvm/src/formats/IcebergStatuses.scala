@@ -16,13 +16,13 @@ private final class IcebergStatuses {
   private val known = new ConcurrentHashMap[String, IcebergStatus]
   private val numbered = new AtomicInteger
 
-  /** Precedes the first status of each scan. */
+  /** A placeholder that precedes the first status of each scan. */
   val start: IcebergStatus = new IcebergStatus("", IcebergStatuses.part, isPlain = false, number = -1)
 
   /**
    * The status of the data file at a location, with these numbers of bytes and rows. Iceberg creates a new string for
-   * each location, and computing the string's hash takes longer than comparing the string with the location that
-   * followed `previous` in an earlier scan.
+   * each location, and computing the string's hash takes longer than comparing two strings. So this method first
+   * compares the location with the location that followed `previous` in an earlier scan.
    */
   def after(previous: IcebergStatus, location: String, bytes: Long, rows: Long): IcebergStatus = {
     val guess = previous.next
@@ -36,7 +36,10 @@ private final class IcebergStatuses {
     }
   }
 
-  /** True if the cache does not contain far more files than the largest scan. The next scan reads this many files. */
+  /**
+   * False if the cache contains far more files than the largest scan. `files` is the number of files that the next scan
+   * reads.
+   */
   def suits(files: Int): Boolean = {
     most = math.max(most, files)
     known.size <= 2 * most + 1000
@@ -50,7 +53,10 @@ private final class IcebergStatuses {
  * @param number  the number of the location among the table's locations, from 0
  */
 private final class IcebergStatus(location: String, val status: FileStatus, val isPlain: Boolean, val number: Int) {
-  /** The status that followed in the latest scan. This is only a guess, so threads need no lock to set this field. */
+  /**
+   * The status that followed this status in the latest scan. The field is only a guess, so threads need no lock to set
+   * it.
+   */
   var next: IcebergStatus = _
 
   def isOf(where: String, bytes: Long, rows: Long): Boolean =

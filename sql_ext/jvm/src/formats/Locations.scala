@@ -25,7 +25,7 @@ class Locations {
   def of(values: InternalRow, file: FileStatusWithMetadata): Option[Location] =
     Some(Location(file.getPath, Some(State(file.getLen, file.getModificationTime))))
 
-  /** True if queries do not return all rows of a file, so that an index must not count the file's rows. */
+  /** True if queries leave out some rows of a file. An index must not count the rows of this file. */
   def hidesRows(file: FileStatusWithMetadata): Boolean = false
 
   /** The number of bytes that a scan reads for a listed file. */

@@ -14,8 +14,8 @@ import org.apache.spark.sql.sieve.base.Compat
  * always count as set, because alternative names of these keys can have other values.
  */
 object ReaderSettings {
-  // By default, Spark's first read of a table loads mapred-site.xml and the deprecated names of Hadoop's keys, which
-  // would change the fingerprint. So this call loads them now.
+  // Loads mapred-site.xml and the deprecated names of Hadoop's keys. Otherwise, Spark's first read of a table would
+  // load them, and so change the fingerprint.
   ConfigUtil.loadResources()
 
   private val sqlPrefixes = Seq("parquet", "orc", "csv", "json", "avro", "files", "legacy", "variant",
@@ -30,8 +30,8 @@ object ReaderSettings {
   /**
    * Settings that cannot make a query lose rows, even if they differ between the build and the query. Most harmless
    * settings decide how much is read at once, which folders are listed, how servers describe columns, or how files are
-   * written. The only effect of the other harmless settings is that a query's reader returns fewer rows of a file
-   * than the build's reader.
+   * written. With the other harmless settings, a query's reader can only return fewer rows of a file than the build's
+   * reader.
    */
   private val harmless = Set("files.maxPartitionBytes", "files.openCostInBytes", "files.minPartitionNum",
     "files.maxPartitionNum", "files.maxRecordsPerFile", "files.ignoreCorruptFiles", "files.ignoreMissingFiles",

@@ -10,7 +10,7 @@ import org.apache.spark.sql.connector.catalog.{Identifier, SupportsNamespaces, T
 import org.apache.spark.sql.sieve.base.Compat
 
 /**
- * A table whose properties are stored by the table's own catalog, not by Spark's session catalog.
+ * A table that has its properties in its own catalog, not in Spark's session catalog.
  *
  * @param description the table in the form of the session catalog
  */
@@ -48,7 +48,10 @@ object ListedTable {
 }
 
 object SourceTable {
-  /** The catalog with this name, if this catalog itself stores the properties of its tables; otherwise None. */
+  /**
+   * Returns the catalog with this name if the catalog itself stores its tables' properties. Returns None for any other
+   * catalog.
+   */
   def catalog(session: Compat.Session, name: String): Option[TableCatalog] =
     Try(session.sessionState.catalogManager.catalog(name)).toOption.collect {
       case own: TableCatalog if TableFormat.ownsCatalog(own) => own

@@ -92,7 +92,7 @@ trait TableFormat {
       session: Compat.Session): Option[LogicalRelation] = None
 
   /**
-   * If a DELETE, UPDATE or MERGE replaces all files of a scan, returns these files. No index is allowed to prune such a
+   * If a DELETE, UPDATE or MERGE replaces all files of a scan, returns these files. No index is allowed to prune this
    * scan. None for any other scan.
    */
   def replaced(of: Table, options: CaseInsensitiveStringMap, scan: Scan, output: Seq[AttributeReference],

@@ -28,9 +28,9 @@ import org.apache.spark.util.NextIterator
  * nothing about queries of other columns.
  *
  * If a plan reads the column `damaged`, the reader parses whole records in mode FAILFAST. At the first error, the
- * reader returns one row in which `damaged` is true, and skips the rest of its split. A plan that does not read the
- * column `damaged` needs only a sample of the rows, so the reader parses in mode PERMISSIVE. An error that does not
- * belong to a single record ends the sample early.
+ * reader returns one row in which `damaged` is true, and skips the rest of its split. A plan without the column
+ * `damaged` needs only a sample of the rows, so the reader parses in mode PERMISSIVE. An error that does not belong to
+ * a single record ends the sample early.
  */
 class WholeRecords(inner: FileFormat, isCsv: Boolean) extends FileFormat with Serializable {
   override def inferSchema(
@@ -65,8 +65,8 @@ class WholeRecords(inner: FileFormat, isCsv: Boolean) extends FileFormat with Se
       } else (None, in(FailFastMode))
       val read = inner.buildReaderWithPartitionValues(session, all, partitionSchema, all, Nil, own, conf)
       /**
-       * The required columns of a row, followed by the partition values, which begin at position `from` of the input
-       * row. In a damaged row, all required columns but `damaged` are NULL.
+       * The required columns of a row, followed by the partition values. The partition values begin at position `from`
+       * of the input row. In a damaged row, all required columns except `damaged` are NULL.
        */
       def columnsOf(isDamaged: Boolean, from: Int): Seq[Expression] = requiredSchema.map {
         case f if f.name == WholeRecords.damaged => Literal(isDamaged)
