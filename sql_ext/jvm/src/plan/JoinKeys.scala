@@ -108,10 +108,7 @@ class JoinKeys(session: Compat.Session, plan: LogicalPlan, fetches: Boolean) ext
     }
   }
 
-  /**
-   * Finds the tuples of join keys that have an index on a scan of the probe side. Returns the positions of each tuple's
-   * keys.
-   */
+  /** Finds tuples of join keys with an index on a scan of the probe side, and returns each tuple's key positions. */
   private def tuples(source: KeySource): Seq[Seq[Int]] =
     if (source.pairs.size < 2) Nil
     else {

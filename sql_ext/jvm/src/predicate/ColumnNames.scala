@@ -6,7 +6,8 @@ import org.apache.spark.sql.types._
 
 /**
  * Translates column names between the table and its files. A struct is represented by the paths of its fields. An array
- * of structs is also represented by such paths, if the table format knows the fields' names in the files.
+ * of structs is also represented by the paths of the structs' fields, if the table format knows the fields' names in
+ * the files.
  */
 private class ColumnNames(columns: Seq[Attribute], stored: Seq[String] => Seq[String]) {
   private val paths: Seq[Seq[String]] = columns.flatMap(a => paths(Variants.whole(a).dataType, Seq(a.name)))

@@ -11,10 +11,10 @@ import org.apache.spark.sql.types._
  */
 private final case class ElementPredicate(array: Expression, variable: NamedLambdaVariable, holds: Expression) {
   /**
-   * Rewrites `holds` for indexed arrays. Returns the rewritten predicate and a map. In the predicate, a variable
-   * represents the elements of each indexed array. The map assigns the key of the array's index to each variable. An
-   * index on an array of structs can contain one field of each struct. An index on `transform(tags, t -> lower(t))`
-   * contains a function of each element. None if no index covers any part of `holds`.
+   * Rewrites `holds` for indexed arrays. Returns the rewritten predicate and a map. In the rewritten predicate, a
+   * variable represents the elements of each indexed array. The map contains, for each variable, the key of the array's
+   * index. An index on an array of structs can contain one field of each struct. An index on an expression such as
+   * `transform(tags, t -> lower(t))` contains a function of each element. None if no index covers a part of `holds`.
    *
    * @param key returns the key of the index on an array
    */
@@ -29,7 +29,7 @@ private final case class ElementPredicate(array: Expression, variable: NamedLamb
 
   /**
    * True for a value that depends on the element, and is not the element itself. False for predicates, because `holds`
-   * can consist of thousands of predicates, and a search for an index on each of them would be slow.
+   * can consist of thousands of predicates, and a search for an index on each predicate would be slow.
    */
   private def ofElement(e: Expression): Boolean = e match {
     case _: Predicate | _: NamedLambdaVariable => false
@@ -42,8 +42,9 @@ private final case class ElementPredicate(array: Expression, variable: NamedLamb
   }
 
   /**
-   * Two parts with the same identity have the same value. Only for fields, the identity is the canonical form. For a
-   * sum, the canonical form reorders the terms, which can change rounding or overflow.
+   * Two parts with the same identity have the same value. The identity of a field is the field's canonical form. Any
+   * other part is its own identity. The canonical form of a sum, for example, reorders the terms, which can change
+   * rounding or overflow.
    */
   private def identity(part: Expression): Expression = part match {
     case field: GetStructField => field.canonicalized

@@ -10,7 +10,7 @@ import org.apache.spark.sql.sieve.formats.ReaderSettings
 import org.apache.spark.sql.types._
 import org.apache.spark.unsafe.types.UTF8String
 
-/** Describes everything that determines the value that a session computes for an expression. */
+/** Describes everything on which the value of an expression in a session depends. */
 private object ExpressionMeaning {
   /**
    * Settings of Spark SQL that do not change the value of a resolved expression. These settings change only how Spark
@@ -41,8 +41,8 @@ private object ExpressionMeaning {
   private val calls = new LruMap[String, Seq[String]](512)
 
   /**
-   * Returns a text that describes everything that determines the value of an expression in a session. Two sessions have
-   * different texts if they compute different values for the expression.
+   * Returns a text that describes everything on which the value of an expression in a session depends. Two sessions
+   * have different texts if they compute different values for the expression.
    */
   def of(
       made: Expression, path: Expression => Option[Seq[String]], stored: IndexedExpression.Stored,
@@ -65,8 +65,8 @@ private object ExpressionMeaning {
     key.startsWith("spark.sql.") && (harmful.contains(key) || !harmless.exists(p => key.startsWith(p)))
 
   /**
-   * For each function that an expression calls, returns the name of the class that implements the function in the
-   * session; None for a function that is neither built in nor temporary.
+   * Returns the class name of each function that an expression calls, as the session implements the function. None for
+   * a function that is neither built in nor temporary.
    */
   def functions(sql: String, session: Compat.Session): Seq[Option[String]] = {
     val names = calls.synchronized(Option(calls.get(sql))).getOrElse {
@@ -78,8 +78,8 @@ private object ExpressionMeaning {
   }
 
   /**
-   * True if the result of a cast can depend on the time zone. For an array, a map or a struct that contains times,
-   * `Cast.needsTimeZone` is false if the cast is to a string.
+   * True if the result of a cast can depend on the time zone. Spark's `Cast.needsTimeZone` returns false for a cast of
+   * an array, a map or a struct to a string, even if it contains times.
    */
   private def needsTimeZone(cast: Cast): Boolean = {
     val from = cast.child.dataType

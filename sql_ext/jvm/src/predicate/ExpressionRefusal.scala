@@ -49,8 +49,8 @@ private object ExpressionRefusal {
   }
 
   /**
-   * True if an array or map contains structs. Such values cannot have an index, for two reasons: a scan may leave out
-   * fields of the structs, and the key of an expression cannot contain the names of the fields in the files.
+   * True if an array or map contains structs. An array or map of structs cannot have an index for two reasons. A scan
+   * may leave out fields of the structs. The key of an expression cannot contain the names of the fields in the files.
    */
   private def hasNestedStruct(of: DataType): Boolean = of.existsRecursively {
     case ArrayType(element, _) => element.existsRecursively(_.isInstanceOf[StructType])

@@ -32,8 +32,8 @@ class Filters(
     join("and", filters.map(f => translate(f, negated = false, 1)) ++ tuples(filters))
 
   /**
-   * For each indexed tuple, returns a predicate if the conjunction restricts each column of the tuple to a list of
-   * values.
+   * Returns predicates on indexed tuples. A tuple gets a predicate if the conjunction restricts each of the tuple's
+   * columns to a list of values.
    */
   private def tuples(conjuncts: Seq[Expression]): Seq[Node] =
     if (expressions.tuples.isEmpty) Nil
@@ -73,7 +73,7 @@ class Filters(
     }
   }
 
-  /** The path of a column in the files, as an index names it; None for an expression that is not a plain column. */
+  /** The path by which an index names a column, a field or an indexed expression. None for any other expression. */
   def column(e: Expression): Option[Seq[String]] = Column.unapply(e).map { case (path, _) => stored(path) }
 
   def isPartition(e: Expression): Boolean = e match {
@@ -156,7 +156,7 @@ class Filters(
   private def parts(e: Expression, negated: Boolean, depth: Int): Option[Node] =
     for {
       of <- PartsOfText.of(e, negated)
-      // For a comparison with a whole text, an ordinary index is better than one on substrings.
+      // For a comparison with a whole text, an ordinary index is better than an index on substrings.
       if !of.isWhole || !expressions.areProposed
       key <- expressions.key(ManyKeys.substring, of.text, plain)
     } yield {

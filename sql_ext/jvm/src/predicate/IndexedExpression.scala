@@ -17,7 +17,7 @@ import org.apache.spark.sql.types._
  * @param sql     the expression in SQL, with the column names of the table
  * @param value   the expression in normal form; see `IndexedExpression.normal`
  * @param columns the columns of a tuple; empty for any other expression
- * @param reading a text that describes everything that determines the value, except the columns; see
+ * @param reading a text that describes how a session computes the value, with settings and versions; see
  *                `ExpressionMeaning`
  */
 final case class IndexedExpression(
@@ -56,7 +56,7 @@ class IndexedExpressions(all: Seq[IndexedExpression]) {
     }
   }
 
-  /** True if expressions that have no index, but could have one, also have keys. */
+  /** True if this object also gives keys to expressions without an index. Advice on new indexes needs these keys. */
   def areProposed: Boolean = false
 
   /** True if the root of some indexed expression has the same class as this AND, OR or NOT. */
@@ -128,10 +128,7 @@ object IndexedExpression {
     }
   }
 
-  /**
-   * Does the same as `of`, but without the cache, because the meaning of some constants, such as 'today', changes each
-   * day.
-   */
+  /** Does the same as `of` without the cache. Some constants, such as 'today', change their meaning each day. */
   def now(
       key: Seq[String], columns: Seq[Attribute], stored: Stored, session: Compat.Session): Option[IndexedExpression] =
     Try(resolved(key(1), ManyKeys.kind(key), columns, stored, session)).toOption.flatMap(_.toOption).filter(_.key == key)
@@ -212,9 +209,9 @@ object IndexedExpression {
   }
 
   /**
-   * Returns the normal form of an expression, in which paths replace the columns, because a scan may read only some
-   * fields of a struct. Catalyst's canonical form alone is not sufficient, because it reorders the terms of a sum,
-   * which can change rounding or overflow.
+   * Returns the normal form of an expression. In the normal form, paths replace the columns, because a scan may read
+   * only some fields of a struct. Catalyst's canonical form alone is not sufficient, because it reorders the terms of a
+   * sum, which can change rounding or overflow.
    */
   def normal(e: Expression, path: Expression => Option[Seq[String]]): Expression =
     LambdaVariables.numbered(withPaths(e, path))

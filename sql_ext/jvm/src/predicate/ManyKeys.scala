@@ -3,8 +3,8 @@ package org.apache.spark.sql.sieve.predicate
 import org.apache.spark.sql.types._
 
 /**
- * The kinds of indexes that can have any number of keys for each row. An index of these kinds only tells which rows may
- * have a key. Such an index cannot evaluate a negated predicate, because a row can also have other keys.
+ * The kinds of indexes that can have any number of keys for each row. An index with several keys per row only tells
+ * which rows may have a key. The index cannot evaluate a negated predicate, because a row can also have other keys.
  */
 object ManyKeys {
   /** The keys of an array are its non-NULL elements. */

@@ -14,8 +14,8 @@ import org.apache.spark.sql.catalyst.expressions._
 final case class MonotoneFunction(
     argument: Expression, low: BigInt, high: BigInt, slack: BigInt => BigInt = _ => 0, rises: Boolean = true) {
   /**
-   * The result of `slack` for an ordinal, as a Long. A Long is large enough, because only functions of times have a
-   * slack greater than zero, and the ordinals of times fit into a Long.
+   * The result of `slack` for an ordinal, as a Long. Only functions of times have a slack greater than zero, and the
+   * ordinals of times fit into a Long.
    */
   def slackNear(ordinal: Long): Long = slack(ordinal).toLong
 }

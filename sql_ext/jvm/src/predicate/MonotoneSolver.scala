@@ -90,8 +90,8 @@ class MonotoneSolver(column: Expression => Option[DataType]) {
     private def ordinal(position: BigInt): BigInt = if (function.rises) position else -position
 
     /**
-     * Returns the first position whose result is greater than `v` or, if `orEqual` is set, at least `v`. If no result
-     * is great enough, returns `high + 1`.
+     * Returns the first position whose result is greater than `v`. If `orEqual` is set, a result that equals `v` also
+     * counts. If no result is great enough, returns `high + 1`.
      */
     def start(v: Any, orEqual: Boolean): BigInt = {
       var (from, to) = (low, high + 1)

@@ -9,8 +9,8 @@ import org.apache.spark.unsafe.types.UTF8String
 
 /**
  * The functions that format a date or time as text of fixed width, beginning with the year. Examples are `CAST(ts AS
- * STRING)` and `date_format(ts, 'yyyy-MM')`. These texts sort in the order of the times, so an order-preserving
- * function of such a text, for example its prefix, is a monotone function of the time.
+ * STRING)` and `date_format(ts, 'yyyy-MM')`. These texts sort in the order of the times. So an order-preserving
+ * function of the text, for example its prefix, is a monotone function of the time.
  */
 private object MonotoneTexts {
   import MonotoneFunction.between

@@ -15,7 +15,7 @@ import org.apache.spark.sql.types._
 final class PackedKeys(sorted: Array[Long]) extends Serializable {
   def size: Int = sorted.length
 
-  /** The keys that are values of an integral type; all keys for any other type. */
+  /** Returns only the keys that are values of an integral type. For any other type, returns all keys. */
   def within(of: DataType): PackedKeys = of match {
     case integers: IntegralType =>
       val own = NumberedValues.of(integers).get

@@ -130,8 +130,8 @@ private class PredicateForms(isColumn: Expression => Boolean, isNegatable: Expre
 
 /**
  * Rewrites a comparison of `CAST(c AS STRING)` with constants as a comparison of `c`. The type of `c` must have exactly
- * one text for each value. No value equals a constant that Spark would write in another way: '042' instead of
- * '42'.
+ * one text for each value. If Spark would write a constant in another way, no value equals the constant. An example is
+ * '042', because Spark writes '42'.
  */
 private object ExactTexts {
   def of(e: Expression): Option[Expression] = e match {

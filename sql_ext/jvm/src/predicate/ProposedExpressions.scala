@@ -31,7 +31,7 @@ final class ProposedExpressions(indexed: IndexedExpressions) extends IndexedExpr
 }
 
 private object ProposedExpressions {
-  /** Those text arguments of a function that are names or patterns, and so cannot be values of a row. */
+  /** The text arguments of a function that are names or patterns. These arguments cannot be values of a row. */
   private def namesBy(e: Expression): Seq[Expression] = e match {
     case GetJsonObject(_, path) => Seq(path)
     case of @ (_: GetMapValue | _: ElementAt) => Seq(of.children(1))

@@ -7,10 +7,9 @@ import org.apache.spark.sql.execution.datasources.HadoopFsRelation
 import org.apache.spark.sql.types.{BooleanType, DataType}
 
 /**
- * States that a query does not need all rows that satisfy a scan's filters, but only the first rows in one or several
- * sort orders. This expression is one of the scan's data filters, so that Spark shares an exchange only between scans
- * with equal top-k conditions. Spark never evaluates this expression on rows; only the listing of an indexed table uses
- * it.
+ * States that a query needs only the first rows of a scan in one or several sort orders. This expression is one of the
+ * scan's data filters, so that Spark shares an exchange only between scans with equal top-k conditions. Spark never
+ * evaluates this expression on rows; only the listing of an indexed table uses it.
  *
  * @param orders     sort orders of columns; the query needs a row if it is among the first rows in at least one order
  * @param rows       the number of rows that the query needs in each order

@@ -6,7 +6,7 @@ import org.apache.spark.sql.sieve.predicate.Grams
 import org.apache.spark.util.collection.OpenHashSet
 
 /**
- * Computes the keys of an index on substrings: the distinct grams of each location's texts.
+ * Computes the keys of an index on substrings: the distinct grams (4 adjacent bytes) of each location's texts.
  *
  * Executors compute the grams in the JVM. Python workers would take almost three times as long, because Spark would
  * have to send them all texts.
@@ -49,8 +49,8 @@ private object DistinctGrams {
 /**
  * Collects the distinct grams of texts.
  *
- * Most grams of a text occur in earlier texts, too. A small table, in which a later gram replaces an earlier one, finds
- * most of these repetitions. The table fits into the cache of a core, unlike the set of all grams.
+ * Most grams of a text occur in earlier texts, too. A small table, in which later grams replace earlier grams, finds
+ * most repeated grams. The table fits into the cache of a core, unlike the set of all grams.
  */
 private class DistinctGrams {
   private val recent = new Array[Int](1 << slotBits)

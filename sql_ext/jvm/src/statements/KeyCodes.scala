@@ -34,8 +34,8 @@ object KeyCodes {
     else value.toJavaBigDecimal.setScale(scale).unscaledValue.longValueExact
 
   /**
-   * The code of a long decimal contains the most significant bits of the unscaled value and, above them, the number of
-   * omitted bits.
+   * The code of a long decimal contains the most significant bits of the unscaled value. The higher bits contain the
+   * number of omitted bits.
    */
   def ofLongDecimal(value: Decimal, scale: Int): Long = {
     val unscaled = value.toJavaBigDecimal.setScale(scale).unscaledValue

@@ -25,7 +25,7 @@ case class ParameterizedStatement(text: String, markers: Seq[Marker], values: Se
 
   def isBound: Boolean = constants.forall(value => value.resolved && value.foldable)
 
-  /** The text of the statement, in which the values replace the markers. */
+  /** The text of the statement, with the values in place of the markers. */
   def bound: String = {
     val text = new StringBuilder(this.text)
     for ((marker, value) <- markers.zip(constants).reverse)

@@ -8,8 +8,8 @@ import org.apache.spark.unsafe.types.UTF8String
 
 /**
  * Decides which statements are SIEVE statements. This class examines only keywords at fixed positions, so no literal or
- * name turns another product's statement into a SIEVE statement. Other products also have statements such as CREATE
- * INDEX. Sieve runs such a statement only if its index or procedure belongs to Sieve.
+ * name turns another product's statement into a SIEVE statement. Other products also have the statements CREATE INDEX,
+ * DROP INDEX and CALL. Sieve runs these statements only if the index or procedure belongs to Sieve.
  */
 class StatementOwnership(session: Compat.Session, delegate: ParserInterface) {
   def owns(sql: String): Boolean = StatementOwnership.owns(sql) ||
@@ -38,7 +38,7 @@ object StatementOwnership {
   val name: String = """(?:`(?:[^`]|``)*+`|[\p{L}\p{N}_]++)"""
   /** Matches a string literal. A literal with the prefix R has no escapes. */
   val string: String = """(?:(?<![\p{L}\p{N}_])[rR](?:'[^']*+'|"[^"]*+")|'(?:[^'\\]|\\.)*+'|"(?:[^"\\]|\\.)*+")"""
-  // A table can have the name "sieve", and a column the name "index". So if a verb can precede such a name, the word
+  // A table can have the name "sieve", and a column the name "index". So after a verb that can precede a name, the word
   // SIEVE alone does not make a SIEVE statement: further text must follow.
   private val kinds = Seq("CREATE|DROP|ALTER|SHOW|EXPLAIN|CHECK|ESTIMATE|ADVISE", "DESCRIBE|DESC",
     "OPTIMIZE|VACUUM", "REFRESH")

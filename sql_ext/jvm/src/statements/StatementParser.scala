@@ -10,8 +10,8 @@ import org.apache.spark.sql.sieve.observe.CatalogEvents
 /**
  * Parses SIEVE statements, and passes all other text unchanged to the session's previous parser.
  *
- * @param delegate the previous parser, in a field, because Iceberg's procedures search the fields of a parser's class
- *                 for Iceberg's parser
+ * @param delegate the previous parser. The parser is a field, because Iceberg's procedures search the fields of a
+ *                 parser's class for Iceberg's parser
  */
 class StatementParser(session: SparkSession, protected val delegate: ParserInterface) extends ParserMethods {
   private val own = session.asInstanceOf[Compat.Session]
@@ -44,8 +44,8 @@ class StatementParser(session: SparkSession, protected val delegate: ParserInter
 
 object StatementParser {
   /**
-   * True if the name of a plan's class suggests that the plan changes the catalog. Running such a plan needs the
-   * catalog anyway.
+   * True if the name of a plan's class suggests that the plan changes the catalog. A plan that changes the catalog
+   * needs the catalog anyway.
    */
   private def changesTables(plan: LogicalPlan): Boolean =
     changes.findFirstIn(plan.getClass.getSimpleName).isDefined

@@ -20,8 +20,8 @@ import org.apache.spark.sql.sieve.formats.{PinnedFileIndex, TableFormat, WholeRe
 import org.apache.spark.sql.types._
 
 /**
- * A table that a statement uses: its properties, its files, and data frames that read some of its files in the same way
- * as a query.
+ * A table that a statement uses, with its properties and files. Data frames of this class read the files in the same
+ * way as a query.
  */
 class TableHandle(session: Compat.Session, name: JList[String], plan: LogicalPlan)
     extends RegisteredTable(session, name, plan.asInstanceOf[LogicalRelation].catalogTable.get) {
@@ -152,9 +152,9 @@ class TableHandle(session: Compat.Session, name: JList[String], plan: LogicalPla
   }
 
   /**
-   * Adds the value of an expression, and whether the expression failed, to each row. If the expression fails for a row,
-   * each query that reads the row fails, too, so an index must not hide the row. An array becomes one row for each
-   * element. A NULL or an empty array becomes one row with NULL.
+   * Adds two columns to each row: the value of an expression, and whether the expression failed. If the expression
+   * fails for a row, each query that reads the row fails, too, so an index must not hide the row. An array becomes one
+   * row for each element. A NULL or an empty array becomes one row with NULL.
    */
   private def withValue(reading: Compat.Session, rows: DataFrame, expression: String, kind: String): DataFrame = {
     val plan = rows.queryExecution.analyzed

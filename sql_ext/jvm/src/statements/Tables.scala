@@ -65,7 +65,7 @@ object Tables {
 
   /**
    * All tables of a database as JSON: for each table, its identifying attributes, its registrations if known, and the
-   * reason if it cannot be read.
+   * reason if its metadata cannot be read.
    */
   def list(session: Compat.Session, database: String): String =
     Json.write(CatalogTables.list(session, database).map { listed =>
