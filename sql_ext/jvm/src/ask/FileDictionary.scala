@@ -17,10 +17,9 @@ import org.apache.spark.sql.sieve.formats.{Locations, State}
 final case class IndexedFile(number: Int, ranges: Int)
 
 /**
- * The files that a table's indexes cover in one state of the indexes. For each file, the dictionary stores two hashes:
- * a hash of the path, and a hash of the path together with the file's length and modification time. If the second
- * hashes (128 bits) of two files were equal, the dictionary would confuse the files; see decision 8 for the
- * probability.
+ * All files that the indexes of a table cover at one time. For each file, the dictionary stores two hashes: a hash of
+ * the path, and a hash of the path together with the file's length and modification time. If the second hashes (128
+ * bits) of two files were equal, the dictionary would confuse the files; see decision 8 for the probability.
  *
  * @param paths   the first 64 bits of the hash of each path, sorted into buckets
  * @param high    the first 64 bits of the second hash of each file, sorted into buckets
@@ -67,8 +66,8 @@ final class FileDictionary private (
       if (!knows(path)) Reason.NewFile else state.flatMap(whyUnread(path, _)).getOrElse(Reason.ChangedFile))
 
   /**
-   * The reason why the build of the index left out this file. None if the build indexed the file, or if the file is new
-   * or has changed since the build.
+   * The reason why the build of the index left out this file. Returns None if the build indexed the file, or if the
+   * file is new or has changed since the build.
    */
   def whyUnread(path: Hash, state: State): Option[Reason.Value] = FileDictionary.unread.collectFirst {
     case (length, reason) if find(path, State(length, state.modified)).nonEmpty => reason

@@ -17,8 +17,8 @@ import org.apache.spark.sql.sieve.formats.{ByteRange, FilePart, FileRanges}
 final class FileParts private (
     numbers: Array[Int], ends: Array[Int], footers: Array[Long], cuts: Array[Long], skip: BitSet) {
   /**
-   * The ranges of a file that the scan reads, and the ranges that it skips. None if the scan reads or skips the whole
-   * file.
+   * The ranges of a file that the scan reads, and the ranges that it skips. Returns None if the scan reads or skips the
+   * whole file.
    */
   def of(number: Int, length: Long): Option[(FilePart, Seq[ByteRange])] = {
     val at = Arrays.binarySearch(numbers, number)

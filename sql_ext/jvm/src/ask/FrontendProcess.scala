@@ -51,7 +51,7 @@ object FrontendProcess extends Logging {
     }
   }
 
-  /** The front end. None if the process does not run or has not yet connected to the driver. */
+  /** The front end. Returns None if the process does not run or has not yet connected to the driver. */
   def running: Option[FrontendProcess] =
     synchronized { Option(current).filter(c => c.ready && c.process.isAlive) }
 
@@ -184,7 +184,7 @@ object FrontendProcess extends Logging {
     why
   }
 
-  /** The folder that contains the Python package of this jar. None if the jar is in no package. */
+  /** The folder that contains the Python package of this jar. Returns None if the jar is in no package. */
   private def packageRoot: Option[String] = {
     val jar = new File(getClass.getProtectionDomain.getCodeSource.getLocation.toURI)
     Option(jar.getParentFile).flatMap(d => Option(d.getParentFile))

@@ -58,7 +58,7 @@ object RequestQueue {
 final class RequestQueue {
   /**
    * The maximum number of characters in a piece of a request. The gateway's socket delays a reply of more than 8 KB by
-   * 43 ms, so this code cuts only long requests into longer pieces.
+   * 43 ms. So only a long request has pieces of more than 8 KB.
    */
   private def pieceLength(request: Request): Int = if (request.body.length < 500000) 7500 else 2000000
   private val pool = "spark.scheduler.pool"

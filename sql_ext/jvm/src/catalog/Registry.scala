@@ -64,7 +64,7 @@ object Registry extends Logging {
   def follows(registration: String): Boolean =
     Try(Json.read(registration).path("refresh").asText == "auto").getOrElse(false)
 
-  /** The table's entry. None if the table has no index. This method never waits for the metastore. */
+  /** The table's entry. Returns None if the table has no index. This method never waits for the metastore. */
   def find(session: Compat.Session, table: CatalogTable): Option[Entry] = {
     val k = key(session, table)
     val entry = synchronized(Option(entries.get(k)).getOrElse(put(k, registrations(table))))

@@ -9,7 +9,7 @@ import org.apache.spark.sql.sieve.base.Compat
 object TableIdentity {
   val sessionCatalog = "spark_catalog"
 
-  /** The attributes that distinguish a table from a table that is later created with the same name. */
+  /** The attributes that distinguish a table from a later table of the same name. */
   def of(table: CatalogTable): Map[String, Any] = Map(
     "catalog" -> table.identifier.catalog.getOrElse(sessionCatalog),
     "database" -> table.identifier.database.getOrElse("default"),

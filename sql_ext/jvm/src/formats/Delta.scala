@@ -174,7 +174,10 @@ object Delta extends TableFormat with OnceLogging {
   /** True if a query reads an earlier version of the table. */
   override def isAsOf(relation: HadoopFsRelation): Boolean = earlier(relation.location).nonEmpty
 
-  /** The commit time, in ms since the epoch, of the earlier version that a query reads. None for the newest version. */
+  /**
+   * The commit time, in ms since the epoch, of the earlier version that a query reads. Returns None for the newest
+   * version.
+   */
   override def asOf(relation: HadoopFsRelation): Option[Long] = earlier(relation.location).map(committed)
 
   /** The commit time of a snapshot, in ms since the epoch. */

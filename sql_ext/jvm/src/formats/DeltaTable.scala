@@ -13,7 +13,7 @@ final class DeltaTable(files: ListedFiles) extends FormatTable(files) {
     pinned
   }
 
-  /** The commit of the last listing, or the newest commit if no files have been listed. See `Delta.commit`. */
+  /** Returns the commit of the last listing or, before the first listing, the newest commit. See `Delta.commit`. */
   def commit: String = Delta.commit(snapshot.getOrElse(Delta.pinned(relation.location)))
 
   /**

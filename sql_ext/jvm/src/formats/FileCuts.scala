@@ -17,10 +17,10 @@ import org.apache.spark.util.SerializableConfiguration
 
 /**
  * Finds the offsets at which files can be cut into ranges: in Parquet files between row groups, and in ORC files
- * between stripes. A reader assigns a row group to the split that contains the row group's middle, and a stripe to the
- * split that contains the stripe's start. So a cut at the start of a row group separates the earlier row groups from
- * this and all later row groups. Text files can be cut anywhere, because a line belongs to the split in which the line
- * begins.
+ * between stripes. A reader assigns a row group to the split that contains the row group's middle. A reader assigns a
+ * stripe to the split that contains the stripe's start. So a cut at the start of a row group separates the earlier row
+ * groups from this and all later row groups. Text files can be cut anywhere, because a line belongs to the split in
+ * which the line begins.
  */
 class FileCuts(session: Compat.Session, relation: HadoopFsRelation) {
   private val conf = session.sessionState.newHadoopConfWithOptions(relation.options)
@@ -40,8 +40,8 @@ class FileCuts(session: Compat.Session, relation: HadoopFsRelation) {
     val readers = layouts.map(_.flatMap(FileCuts.readers.get))
     if (readers.forall(_.isEmpty)) layouts.map(_.map(_ => FileCuts.Cuts(Nil, 0)))
     else {
-      // Spark assumes that opening a file takes as long as reading 4 MB, so reading a footer of less than 1 MB takes
-      // less time than opening the file.
+      // Spark assumes that opening a file takes as long as reading 4 MB. By comparison, reading a footer of less than 1
+      // MB takes little time.
       val (sent, large) = (new SerializableConfiguration(conf), 1L << 20)
       val inputs = files.zip(readers).map { case (file, read) =>
         (file.getPath.toString, file.getLen, read, format.splits(file).map(_.toSet))

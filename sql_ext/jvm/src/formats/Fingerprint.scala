@@ -83,7 +83,7 @@ object Fingerprint {
       "case" -> conf.caseSensitiveAnalysis.toString)
     val options = relation.options.toSeq.map { case (k, v) => lower(k) -> v }
       .filterNot { case (k, _) => ignoredOptions(k) || k.startsWith(TableProperties.registrations) }
-      // When a session resolves a Hudi table, Hudi copies the session's settings into the table's options, so the
+      // When a session resolves a Hudi table, Hudi copies the session's settings into the table's options. So the
       // fingerprint leaves out options that readers ignore.
       .collect { case (k, v) if kind != "hudi" || !Hudi.isHarmless(k) => s"option.$k" -> v }
     val zones =

@@ -88,8 +88,8 @@ object Hudi extends TableFormat {
   }
 
   /**
-   * The completion time of an instant on the timeline, in ms since the epoch. None if the timeline does not contain
-   * this time.
+   * The completion time of an instant on the timeline, in ms since the epoch. Returns None if the timeline does not
+   * contain this time.
    */
   private def completion(relation: HadoopFsRelation, instant: AnyRef): Option[Long] =
     Option(getter(instant, "getCompletionTime")).map { digits =>
@@ -139,14 +139,14 @@ object Hudi extends TableFormat {
     relation.options.contains("as.of.instant")
 
   /**
-   * For a query of an earlier instant, the completion time of the newest commit that the query shows. None for a query
-   * of the current state.
+   * For a query of an earlier instant, the completion time of the newest commit that the query shows. Returns None for
+   * a query of the current state.
    */
   override def asOf(relation: HadoopFsRelation): Option[Long] = if (isAsOf(relation)) completed(relation) else None
 
   /**
-   * The same result as `listFiles`, but only for some partitions. None if this release of Hudi cannot list single
-   * partitions.
+   * The same result as `listFiles`, but only for some partitions. Returns None if this release of Hudi cannot list
+   * single partitions.
    */
   def list(location: FileIndex, partitions: Seq[String]): Option[Seq[PartitionDirectory]] = for {
     path <- method(location, "convertToPartitionPath")
@@ -162,7 +162,8 @@ object Hudi extends TableFormat {
 
   /**
    * The result of `listFiles` for these filters, but without Hudi's own data skipping. A rule of Hudi's optimizer makes
-   * the same listing, and Hudi caches this listing. None if this release of Hudi lacks a method that this code calls.
+   * the same listing, and Hudi caches this listing. Returns None if this release of Hudi lacks a method that this code
+   * calls.
    */
   override def listed(location: FileIndex, filters: Seq[Expression]): Option[Seq[PartitionDirectory]] = for {
     slices <- method(location, "filterFileSlices", _.getParameterTypes.lastOption.contains(classOf[Boolean]))
@@ -195,8 +196,8 @@ object Hudi extends TableFormat {
   def client(relation: HadoopFsRelation): AnyRef = getter(relation.location, "metaClient")
 
   /**
-   * The type of the join that MERGE uses to find the rows of the table. None if MERGE finds these rows by record key in
-   * Hudi's own index.
+   * The type of the join that MERGE uses to find the rows of the table. Returns None if MERGE finds these rows by
+   * record key in Hudi's own index.
    */
   override def mergeJoin(relation: HadoopFsRelation, joinType: JoinType): Option[JoinType] =
     if (option(getter(getter(client(relation), "getTableConfig"), "getRecordKeyFields")).nonEmpty) None else Some(LeftOuter)
@@ -241,7 +242,7 @@ object Hudi extends TableFormat {
     } yield identifier
   }
 
-  /** The value inside an instance of Hudi's own class `Option`. None if the instance is empty. */
+  /** The value inside an instance of Hudi's own class `Option`. Returns None if the instance is empty. */
   def option(of: AnyRef): Option[AnyRef] = if (getter(of, "isPresent") == true) Some(getter(of, "get")) else None
 
   /** Loads a class of Hudi with the class loader of the object `like`. */

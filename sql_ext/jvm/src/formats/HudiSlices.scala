@@ -16,7 +16,7 @@ import org.apache.spark.sql.types.StructType
  * base file. A new slice can lack a base file. File names are unique and a file's content never changes, so the names
  * of a slice's files identify the slice. The path of a slice is the path of its base file. A slice without a base file
  * has the path of its first log file. The length of a slice is the sum of its files' lengths. Instead of a modification
- * time, a slice has a digest of the names and lengths of its log files, or 0 if it has no log file.
+ * time, a slice has a digest of the names and lengths of its log files. The digest is 0 if the slice has no log file.
  *
  * A reader that shows the table as of an instant ignores log entries after this instant. So the reader returns a
  * slice's rows without the changes in later log files. However, if a later log file rolls back an earlier log file, the
@@ -113,7 +113,7 @@ class HudiSlices(relation: HadoopFsRelation) extends Locations {
   private def isMapping(values: InternalRow): Boolean =
     Hudi.isOwn(values) && values.getClass.getSimpleName.endsWith("HoodiePartitionFileSliceMapping")
 
-  /** The slice that a reader reads for a listed file. None if the reader reads the file without log files. */
+  /** The slice that a reader reads for a listed file. Returns None if the reader reads the file without log files. */
   private def slice(values: InternalRow, file: FileStatusWithMetadata): Option[AnyRef] =
     values.getClass.getMethod("getSlice", classOf[String]).invoke(values, fileId(values, file.getPath))
       .asInstanceOf[Option[AnyRef]]

@@ -35,8 +35,8 @@ final class IcebergApi private (loader: ClassLoader) {
     .getMethod("read", load("ManifestFile"), load("io.FileIO"), classOf[java.util.Map[_, _]])
 
   /**
-   * The location, the number of bytes and the number of rows of a task's data file. None if the task reads only a part
-   * of the file.
+   * The location, the number of bytes and the number of rows of a task's data file. Returns None if the task reads only
+   * a part of the file.
    */
   def dataFile(task: AnyRef): Option[(String, Long, Long)] = {
     val of = file.invoke(task)

@@ -29,8 +29,8 @@ final class IcebergFiles(
     new IcebergColumns(IcebergScans.schema(table, scan), types, IcebergFiles.constants(iceberg))
 
   /**
-   * The commit time of the snapshot that the scan reads, in ms since the epoch. None if the scan reads the current
-   * snapshot.
+   * The commit time of the snapshot that the scan reads, in ms since the epoch. The value is None if the scan reads the
+   * current snapshot.
    */
   lazy val asOf: Option[Long] = IcebergScans.snapshot(scan).filter { read =>
     !Iceberg.current(iceberg).exists(Reflection.call(_, "snapshotId") == Reflection.call(read, "snapshotId"))

@@ -22,7 +22,7 @@ object IcebergScans {
   def isOfQuery(scan: Scan): Boolean =
     scan.getClass.getName == ofQueries && Reflection.field(scan, "startSnapshotId").isEmpty
 
-  /** The snapshot that a scan reads. None for a table without a snapshot. */
+  /** The snapshot that a scan reads. Returns None for a table without a snapshot. */
   def snapshot(scan: Scan): Option[AnyRef] =
     Option(Reflection.call(scan, "scan")).flatMap(own => Option(Reflection.call(own, "snapshot")))
 

@@ -14,8 +14,8 @@ final class IcebergTable(files: ListedFiles) extends FormatTable(files) {
   override def instant: Long = snapshot.fold(-1L)(Iceberg.committed)
 
   /**
-   * The table's id and the sequence number of the current snapshot, as JSON. Null for a table without a snapshot, and
-   * for a snapshot of format version 1, because such a snapshot has no sequence number.
+   * The table's id and the sequence number of the current snapshot, as JSON. Returns null for a table without a
+   * snapshot, and for a snapshot of format version 1, because such a snapshot has no sequence number.
    */
   def commit: String = snapshot.map(sequenceNumber).filter(_ > 0).map { number =>
     Json.write(Map("table" -> Reflection.call(own.iceberg, "uuid").toString, "version" -> number))
@@ -24,8 +24,8 @@ final class IcebergTable(files: ListedFiles) extends FormatTable(files) {
   /**
    * Compares the current snapshot with the snapshot that has this sequence number. The snapshots need not be on the
    * same branch: a rollback, for example, returns to an earlier snapshot. This method considers only manifests that
-   * belong to exactly one of the two snapshots. Returns, as JSON, the paths of all data files in these manifests, and a
-   * list of those data files that the current snapshot contains. Each file in the list has the same form as in the
+   * belong to exactly one of the two snapshots. Returns JSON with the paths of all data files in these manifests, and
+   * with a list of the data files that the current snapshot contains. Each file in the list has the same form as in the
    * result of `list`. Returns null if the table no longer has the other snapshot.
    */
   def listSince(number: Long): String = {

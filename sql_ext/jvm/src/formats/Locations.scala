@@ -21,7 +21,10 @@ final case class Location(path: Path, shown: Option[State], written: Option[Stat
 
 /** Finds the locations of listed files. This class treats each file as one location. */
 class Locations {
-  /** The location of a file in a directory with the partition values `values`. None if the file has no unique name. */
+  /**
+   * The location of a file in a directory with the partition values `values`. Returns None if the file has no unique
+   * name.
+   */
   def of(values: InternalRow, file: FileStatusWithMetadata): Option[Location] =
     Some(Location(file.getPath, Some(State(file.getLen, file.getModificationTime))))
 

@@ -25,7 +25,7 @@ object Reflection {
     .getOrElse(throw new NoSuchFieldException(s"${of.getClass.getName}.$name")).set(of, value)
 
   /**
-   * The value of a field that an object's class or a superclass declares. None if there is no such field, or if the
+   * The value of a field that an object's class or a superclass declares. Returns None if there is no such field, or if the
    * value is null.
    */
   def field(of: AnyRef, name: String): Option[AnyRef] = found(of, name).flatMap(field => Option(field.get(of)))

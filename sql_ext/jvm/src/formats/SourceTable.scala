@@ -57,7 +57,7 @@ object SourceTable {
       case own: TableCatalog if TableFormat.ownsCatalog(own) => own
     }
 
-  /** The table with this name, and its catalog. None if the session catalog stores the table's properties. */
+  /** The table with this name, and its catalog. Returns None if the session catalog stores the table's properties. */
   def find(session: Compat.Session, name: TableIdentifier): Option[SourceTable] =
     for {
       own <- catalog(session, name.catalog.getOrElse("spark_catalog"))
@@ -66,8 +66,8 @@ object SourceTable {
     } yield SourceTable(own, at, description)
 
   /**
-   * The folder of a database in a catalog that itself stores its tables' properties. None if the database is in the
-   * session catalog.
+   * The folder of a database in a catalog that itself stores its tables' properties. Returns None if the database is in
+   * the session catalog.
    */
   def databaseLocation(session: Compat.Session, catalogName: String, database: String): Option[String] =
     catalog(session, catalogName).collect { case own: SupportsNamespaces => own }.flatMap(own =>
@@ -77,8 +77,8 @@ object SourceTable {
     }
 
   /**
-   * The tables of a database in a catalog that itself stores its tables' properties. None if the database is in the
-   * session catalog.
+   * The tables of a database in a catalog that itself stores its tables' properties. Returns None if the database is in
+   * the session catalog.
    */
   def list(session: Compat.Session, catalogName: String, database: String): Option[Seq[ListedTable]] =
     catalog(session, catalogName).map(own =>

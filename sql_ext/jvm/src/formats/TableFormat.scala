@@ -48,15 +48,15 @@ trait TableFormat {
   def isAsOf(relation: HadoopFsRelation): Boolean = false
 
   /**
-   * The completion time of the newest commit that a query of an earlier state shows, in ms since the epoch. None for
-   * other queries.
+   * The completion time of the newest commit that a query of an earlier state shows, in ms since the epoch. Returns
+   * None for other queries.
    */
   def asOf(relation: HadoopFsRelation): Option[Long] = None
 
   /** True if a listing always shows the same state of the table. */
   def isPinned(location: FileIndex): Boolean = true
 
-  /** The files that a scan with these filters will list. None if these files have not been listed yet. */
+  /** The files that a scan with these filters will list. Returns None if these files have not been listed yet. */
   def listed(location: FileIndex, filters: Seq[Expression]): Option[Seq[PartitionDirectory]] = None
 
   /** True if the names of folders contain the values of partition columns. */
@@ -77,23 +77,23 @@ trait TableFormat {
   def physical(relation: HadoopFsRelation): HadoopFsRelation = relation
 
   /**
-   * All settings and facts that decide how the format's own readers read a column. None if Spark's readers read the
-   * files.
+   * All settings and facts that decide how the format's own readers read a column. Returns None if Spark's readers read
+   * the files.
    */
   def reader(relation: HadoopFsRelation): Option[Map[String, String]] = None
 
   // -- scans of DataSource V2 ----------------------------------------------------------------------
 
   /**
-   * Returns the files of a scan, with the scan's columns and the scan's table. None if the format cannot restrict the
-   * scan to some files.
+   * Returns the files of a scan, with the scan's columns and the scan's table. Returns None if the format cannot
+   * restrict the scan to some files.
    */
   def scanned(of: Table, options: CaseInsensitiveStringMap, scan: Scan, output: Seq[AttributeReference],
       session: Compat.Session): Option[LogicalRelation] = None
 
   /**
    * If a DELETE, UPDATE or MERGE replaces all files of a scan, returns these files. No index is allowed to prune this
-   * scan. None for any other scan.
+   * scan. Returns None for any other scan.
    */
   def replaced(of: Table, options: CaseInsensitiveStringMap, scan: Scan, output: Seq[AttributeReference],
       session: Compat.Session): Option[LogicalRelation] = None
@@ -112,15 +112,15 @@ trait TableFormat {
     throw new UnsupportedOperationException("no scan of the second data source interface")
 
   /**
-   * The plan of a scan that reads only some files and returns the columns of `scan`. None if Spark's own file readers
-   * can read these files.
+   * The plan of a scan that reads only some files and returns the columns of `scan`. Returns None if Spark's own file
+   * readers can read these files.
    */
   def reading(scan: LogicalRelation, relation: HadoopFsRelation, some: Seq[PartitionDirectory]): Option[LogicalPlan] =
     None
 
   /**
-   * A data frame of all rows of some files, from which an index is built. None if the relation `physical` reads these
-   * rows.
+   * A data frame of all rows of some files, from which an index is built. Returns None if the relation `physical` reads
+   * these rows.
    *
    * @param cuts the offsets at which each file is cut
    */
@@ -128,16 +128,23 @@ trait TableFormat {
       reading: Compat.Session, relation: HadoopFsRelation, some: Seq[FileStatusWithMetadata],
       place: String, cuts: Seq[Seq[Long]]): Option[DataFrame] = None
 
-  /** The name of the file format, if readers can read ranges of the file. None for a file that is always read whole. */
+  /**
+   * The name of the file format, if readers can read ranges of the file. Returns None for a file that is always read
+   * whole.
+   */
   def layout(relation: HadoopFsRelation, file: FileStatusWithMetadata): Option[String] = None
 
-  /** The offsets at which readers can cut a file; None if they can cut the file at every row group or stripe. */
+  /**
+   * The offsets at which readers can cut a file. Returns None if they can cut the file at every row group or stripe.
+   */
   def splits(file: FileStatusWithMetadata): Option[Seq[Long]] = None
 
   /** True if a catalog stores the properties of the format's tables. */
   def ownsCatalog(plugin: CatalogPlugin): Boolean = false
 
-  /** A table in a catalog of the format, in the form of the session catalog. None for a table of another format. */
+  /**
+   * A table in a catalog of the format, in the form of the session catalog. Returns None for a table of another format.
+   */
   def describe(catalog: TableCatalog, name: Identifier): Option[CatalogTable] = None
 
   /** True if a catalog of the format owns the table, and the session catalog has only a copy of the table's entry. */
@@ -145,7 +152,7 @@ trait TableFormat {
 
   // -- plans ------------------------------------------------------------------------------------
 
-  /** Applies the changes of the format's own planner strategy to a scan's plan. None if these changes fail. */
+  /** Applies the changes of the format's own planner strategy to a scan's plan. Returns None if these changes fail. */
   def prepared(session: SparkSession, plan: LogicalPlan): Option[LogicalPlan] = Some(plan)
 
   /** True if the format, and not the query, has added a filter to a scan. */
@@ -159,7 +166,7 @@ trait TableFormat {
 
   /**
    * Returns the type of the join with which MERGE finds rows of a table. `joinType` is the type that MERGE's clauses
-   * need. None if MERGE needs no join.
+   * need. Returns None if MERGE needs no join.
    */
   def mergeJoin(relation: HadoopFsRelation, joinType: JoinType): Option[JoinType] = Some(joinType)
 
@@ -184,8 +191,8 @@ trait TableFormat {
   def tableAt(path: Path, session: Compat.Session): Option[TableIdentifier] = None
 
   /**
-   * The catalog's table that an argument of a command names. None if the argument's class does not belong to the
-   * format.
+   * The catalog's table that an argument of a command names. Returns None if the argument's class does not belong to
+   * the format.
    */
   def tableIn(argument: AnyRef): Option[AnyRef] = None
 

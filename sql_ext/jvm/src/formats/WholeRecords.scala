@@ -22,10 +22,10 @@ import org.apache.spark.util.NextIterator
  *
  * Spark's result for a damaged record depends on the columns that a query reads. For the record `{"a":9,"t":"\q"}`, a
  * query that reads only `a` gets NULL, because the JSON parser fails when it skips `t`. A query that reads `a` and `t`
- * gets 9. A record without an error in any column has the same values for all queries, because a parser that can
- * convert a column can also skip the column. `CsvQuoting` describes the exceptions in CSV. So if no record of a file
- * has an error, the rows of the file are valid for every query. If a record has an error, the rows of the file prove
- * nothing about queries of other columns.
+ * gets 9. A parser that can convert a column can also skip the column. So a record without an error in any column has
+ * the same values for all queries. `CsvQuoting` describes the exceptions in CSV. So if no record of a file has an
+ * error, the rows of the file are valid for every query. If a record has an error, the rows of the file prove nothing
+ * about queries of other columns.
  *
  * If a plan reads the column `damaged`, the reader parses whole records in mode FAILFAST. At the first error, the
  * reader returns one row in which `damaged` is true, and skips the rest of its split. A plan without the column
@@ -139,7 +139,7 @@ object WholeRecords {
     override protected def close(): Unit = ()
   }
 
-  /** True if an error concerns a record or a header; false, for example, if the file cannot be opened. */
+  /** True if an error concerns a record or a header. False, for example, if the file cannot be opened. */
   private def isOfParser(e: Exception): Boolean = e match {
     case _: SparkThrowable | _: TextParsingException | _: CharConversionException |
         _: IllegalArgumentException => true

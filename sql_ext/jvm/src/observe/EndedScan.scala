@@ -19,7 +19,7 @@ import org.apache.spark.sql.sieve.plan.{PlannedScan, PrunedScan, SieveFileIndex}
 final case class EndedScan(
     node: SparkPlan, table: TableIdentifier, relation: HadoopFsRelation, filters: Seq[Expression], files: Long,
     filesSkipped: Long, bytes: Long, bytesSkipped: Long) {
-  /** The listing that Sieve has pruned. None if the table has no index. */
+  /** The listing that Sieve has pruned. Returns None if the table has no index. */
   def index: Option[SieveFileIndex] = relation.location match {
     case own: SieveFileIndex => Some(own)
     case _ => None
@@ -27,7 +27,7 @@ final case class EndedScan(
 }
 
 object EndedScan extends PredicateHelper {
-  /** All scans of a plan that have run. A scan that has not run has listed no files. */
+  /** All executed scans of a plan. A scan that has not run has listed no files. */
   def in(plan: SparkPlan): Seq[EndedScan] = below(plan, Nil).filter(scan => scan.files + scan.filesSkipped > 0)
 
   /**

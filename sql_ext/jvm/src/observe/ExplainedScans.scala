@@ -48,8 +48,8 @@ object ExplainedScans {
 
   /**
    * Some statements first find the files with rows to change, and then read these files again. This method describes
-   * the scan that reads the files again. As an upper bound, EXPLAIN shows all files that the first scan reads, because
-   * Sieve cannot know the second scan's files before the statement runs.
+   * the scan that reads the files again. Sieve cannot know the second scan's files before the statement runs. So
+   * EXPLAIN shows, as an upper bound, all files that the first scan reads.
    */
   private def again(first: Map[String, Any]): Map[String, Any] = first ++
     Seq("files", "ranges", "bytes").map(of => s"${of}_total" -> first(s"${of}_read")) ++

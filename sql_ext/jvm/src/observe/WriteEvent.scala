@@ -18,7 +18,7 @@ import org.apache.spark.sql.sieve.formats.TableFormat
  * A table to which a command has written by name or path. `replaced` is true if this table has replaced another table.
  */
 final case class WriteEvent(table: Either[Path, TableIdentifier], replaced: Boolean) {
-  /** The table in the catalog. None if the catalog has no table with this name or path. */
+  /** The table in the catalog. Returns None if the catalog has no table with this name or path. */
   def find(session: Compat.Session): Option[TableIdentifier] =
     table.fold(TableFormat.tableAt(_, session), Some(_))
 
@@ -54,7 +54,10 @@ object WriteEvent {
         .map(t => WriteEvent(Right(t), replaced))
   }.flatten
 
-  /** The former and the new name of a table that a table format's own catalog has renamed. None for any other plan. */
+  /**
+   * The former and the new name of a table that a table format's own catalog has renamed. Returns None for any other
+   * plan.
+   */
   def renamed(plan: LogicalPlan): Option[(TableIdentifier, TableIdentifier)] = plan match {
     case RenameTable(ResolvedTable(catalog, old, _, _), now, false) if TableFormat.ownsCatalog(catalog) =>
       // If the new name has no namespace, the table stays in its former namespace.

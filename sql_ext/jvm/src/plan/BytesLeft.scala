@@ -41,8 +41,9 @@ class BytesLeft(session: Compat.Session, plan: LogicalPlan) {
   })
 
   /**
-   * The reason why the keys cannot prune their scans. None if an index might prune at least one scan. Also None if
-   * `spark.sieve.strict` or `spark.sieve.require` is set, because the scan itself must then raise the error.
+   * The reason why the keys cannot prune their scans. Returns None if an index might prune at least one scan. Also
+   * returns None if `spark.sieve.strict` or `spark.sieve.require` is set, because the scan itself must then raise the
+   * error.
    */
   def unserved(keys: Seq[(LogicalRelation, Expression)]): Option[Reason] =
     if (Settings.strict(session) || Settings.required(session)) None

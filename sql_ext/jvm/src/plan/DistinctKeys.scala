@@ -146,7 +146,8 @@ final class KeyBuffer(
   }
 
   /**
-   * All packed keys in ascending order. None if there are too many values, or if the values' type has no packed keys.
+   * All packed keys in ascending order. Returns None if there are too many values, or if the values' type has no packed
+   * keys.
    */
   def packed: Option[Array[Long]] = if (isComplete) Some(ascending) else None
 

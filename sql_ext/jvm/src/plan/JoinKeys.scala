@@ -184,7 +184,7 @@ class JoinKeys(session: Compat.Session, plan: LogicalPlan, fetches: Boolean) ext
 
   /**
    * The reason why scans do not use a side's keys: the keys are not selective, reading them costs too much, or a second
-   * run could return other keys. None if scans use the keys.
+   * run could return other keys. Returns None if scans use the keys.
    */
   private def refusal(source: KeySource, scans: Seq[LogicalRelation]): Option[Reason] =
     if (!RunTimeFilters.isRepeatable(source.build)) Some(Reason.JoinNotRepeatable)
@@ -212,8 +212,8 @@ class JoinKeys(session: Compat.Session, plan: LogicalPlan, fetches: Boolean) ext
   }
 
   /**
-   * True if Spark can hash the keys of a join. If Spark cannot hash the keys, it sorts both sides and broadcasts
-   * neither.
+   * True if Spark can hash the keys of a join. If Spark cannot hash the keys, it sorts both sides and broadcasts no
+   * side.
    */
   private def isHashed(join: Join): Boolean = join match {
     case ExtractEquiJoinKeys(_, left, right, _, _, _, _, _) => (left ++ right).forall(k => Compat.isHashed(k.dataType))

@@ -24,8 +24,8 @@ case class RunTimeFilteredScan(child: LogicalPlan, filters: Seq[Expression]) ext
 object RunTimeFilteredScan {
   /**
    * Removes a `RunTimeFilteredScan` that is below projections and filters. Returns two values: the plan without this
-   * node, and the filters of the node. None if the node below the projections and filters is not a
-   * `RunTimeFilteredScan`. Also None if a projection or filter is nondeterministic, because Spark plans
+   * node, and the filters of the node. Returns None if the node below the projections and filters is not a
+   * `RunTimeFilteredScan`. Also returns None if a projection or filter is nondeterministic, because Spark plans
    * nondeterministic nodes separately.
    */
   def takenOff(plan: LogicalPlan): Option[(LogicalPlan, Seq[Expression])] = plan match {

@@ -7,8 +7,8 @@ import org.apache.spark.sql.execution.datasources.v2.BatchScanExec
 
 /**
  * Spark's node for a DataSource V2 scan, with additional run-time filters. Spark's own node passes one kind of keys to
- * the scan: the keys of a broadcast for a single column. This node also passes three other kinds of values: keys for a
- * field, for an expression or for several columns; the results of scalar subqueries; and keys that a job has read.
+ * the scan: the keys of a broadcast for a single column. This node also passes keys for a field, for an expression or
+ * for several columns. In addition, this node passes the results of scalar subqueries, and keys that a job has read.
  */
 class KeyedBatchScan(of: BatchScanExec) extends SieveBatchScan(of) {
   /** Waits for the results of the scan's subqueries. See `CountedScan.waitForSubqueries`. */

@@ -8,8 +8,8 @@ import org.apache.spark.sql.sieve.predicate.TopK
  * A listing that Sieve has pruned.
  *
  * @param filters the filters that the index evaluated
- * @param bound   the top-k condition of a query that needs only the first rows; a file without these rows is skipped,
- *                even if rows of the file satisfy the filters
+ * @param bound   the top-k condition, if the query needs only the first rows; a file without these rows is skipped,
+ *                even if its rows satisfy the filters
  * @param millis  the time in milliseconds that pruning took
  */
 final case class Listing(filters: Seq[Expression], bound: Option[TopK], pruned: Pruned, millis: Long)

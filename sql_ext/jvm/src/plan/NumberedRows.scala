@@ -11,8 +11,8 @@ import org.apache.spark.sql.sieve.formats.TableFormat
 object NumberedRows extends PredicateHelper {
   /**
    * Moves conditions of a filter below the projection that adds row numbers, if the conditions use only the target's
-   * columns. None if every condition uses other columns. Rows that the filter removes get no number. This is correct,
-   * because the numbers only distinguish rows.
+   * columns. Returns None if every condition uses other columns. Rows that the filter removes get no number. This is
+   * correct, because the numbers only distinguish rows.
    *
    * {{{
    * Filter (k >= 70)                     Project [k, number, file]

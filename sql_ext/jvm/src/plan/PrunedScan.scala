@@ -168,8 +168,8 @@ object PrunedScan extends OnceLogging {
   }
 
   /**
-   * The column and the values of a predicate `column IN (...)` that Spark has passed to the scan. None for a predicate
-   * of another form.
+   * The column and the values of a predicate `column IN (...)` that Spark has passed to the scan. Returns None for a
+   * predicate of another form.
    */
   private def keys(predicate: Predicate, index: SieveFileIndex): Option[Valued] = predicate.children.toSeq match {
     case (column: NamedReference) +: values if predicate.name == "IN" =>

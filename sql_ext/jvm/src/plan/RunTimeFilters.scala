@@ -91,7 +91,7 @@ object RunTimeFilters {
     else if (index.sizeInBytes >= index.executing.sessionState.conf.defaultSizeInBytes) 0
     else math.min(mostPacked, index.sizeInBytes / bytesOfPackedKey).toInt
 
-  /** A filter with its run-time values. None until the values have arrived. */
+  /** A filter with its run-time values. Returns None until the values have arrived. */
   private def valued(filter: Expression, packable: Int): Option[Valued] = filter match {
     case DynamicPruningExpression(in: InSubqueryExec) =>
       Try(in.values().map { values =>
@@ -199,9 +199,9 @@ object RunTimeFilters {
   }
 
   /**
-   * Creates the filter `key IN packed`. None if equal values of the indexed column and of `key` can have different
-   * packed keys. A hash says nothing about the order of values, so a filter with hashes also has ranges. An audit
-   * evaluates the hashes first, so that few rows of skipped files reach the slower comparison with all ranges.
+   * Creates the filter `key IN packed`. Returns None if equal values of the indexed column and of `key` can have
+   * different packed keys. A hash says nothing about the order of values, so a filter with hashes also has ranges. An
+   * audit evaluates the hashes first, so that few rows of skipped files reach the slower comparison with all ranges.
    */
   private def amongPacked(key: Expression, packed: PackedKeys, ranges: => IndexedSeq[(Any, Any)]): Option[Valued] = {
     val (column, _) = narrowed(key, IndexedSeq.empty)

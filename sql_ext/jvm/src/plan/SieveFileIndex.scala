@@ -47,8 +47,8 @@ class SieveFileIndex(
   }
 
   /**
-   * The number of bytes that remain in the listed files after indexes have skipped files and ranges. None if the query
-   * reads an earlier state of the table.
+   * The number of bytes that remain in the listed files after indexes have skipped files and ranges. Returns None if
+   * the query reads an earlier state of the table.
    */
   def estimate(listed: Seq[PartitionDirectory], filters: Seq[Expression]): Option[Long] =
     if (TableFormat.of(relation).isAsOf(relation)) None
@@ -84,7 +84,9 @@ class SieveFileIndex(
     keyTime.set(TimeUnit.NANOSECONDS.toMillis(nanos))
   }
 
-  /** The top-k condition in the filters. None if readers are allowed to leave out rows that the index contains. */
+  /**
+   * The top-k condition in the filters. Returns None if readers are allowed to leave out rows that the index contains.
+   */
   def first(filters: Seq[Expression]): Option[TopK] =
     TopK.in(filters).filterNot(_ => TopK.mayBeMissing(relation))
 

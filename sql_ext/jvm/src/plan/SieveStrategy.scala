@@ -35,15 +35,15 @@ class SieveStrategy(session: SparkSession) extends SparkStrategy {
 
   private def scanned(plan: LogicalPlan): Seq[SparkPlan] =
     RunTimeFilteredScan.takenOff(plan) match {
-      // If the scan has no index, other strategies plan the scan without its run-time filters, so that the scan does
-      // not wait for run-time values.
+      // If the scan has no index, other strategies plan the scan without its run-time filters. The scan then does not
+      // wait for run-time values.
       case Some((bare, filters)) =>
         ofSource(bare, filters).orElse(
           indexed(bare).map(s => prefetched(s.map(CountedScan.withFilters(_, filters))))).getOrElse(Seq(planLater(bare)))
       case None => indexed(plan).fold[Seq[SparkPlan]](Nil)(prefetched)
     }
 
-  /** Plans a DataSource V2 scan. None if the scan's table has no index. */
+  /** Plans a DataSource V2 scan. Returns None if the scan's table has no index. */
   private def ofSource(plan: LogicalPlan, keys: Seq[Expression]): Option[Seq[SparkPlan]] = plan match {
     case PhysicalOperation(_, filters, scan: DataSourceV2ScanRelation) if Settings.enabled(session) =>
       if (!filters.exists(_.isInstanceOf[DynamicPruning])) noteReplaced(scan)
@@ -73,7 +73,7 @@ class SieveStrategy(session: SparkSession) extends SparkStrategy {
   private def isOfIndexed(plan: LogicalPlan): Boolean =
     Settings.enabled(session) && plan.collectLeaves().exists(indexedColumns(_).nonEmpty)
 
-  /** Plans a query that needs only the first rows of a scan; Nil for a query that needs all rows. */
+  /** Plans a query that needs only the first rows of a scan. Returns Nil for a query that needs all rows. */
   private def bounded(plan: LogicalPlan): Seq[SparkPlan] =
     if (!Settings.enabled(session) || !Settings.topPruning(session) ||
         !FileRanges.areRead(session)) Nil
@@ -81,7 +81,7 @@ class SieveStrategy(session: SparkSession) extends SparkStrategy {
       TopKQuery.within(top)(executing.sessionState.planner.plan(plan).next())
     }
 
-  /** The relation of a scan's files, and the scan's indexed columns; None for a scan without an index. */
+  /** The relation of a scan's files, and the scan's indexed columns. Returns None for a scan without an index. */
   private def indexedColumns(leaf: LogicalPlan): Option[(LogicalRelation, IndexedColumns)] = (leaf match {
     case files: LogicalRelation => Some(files)
     case source: DataSourceV2ScanRelation => TableFormat.scanned(
@@ -96,7 +96,7 @@ class SieveStrategy(session: SparkSession) extends SparkStrategy {
     case _ => Some(plan)
   }
 
-  /** Plans a scan of an indexed table, or a scan of ranges of files; None for any other scan. */
+  /** Plans a scan of an indexed table, or a scan of ranges of files. Returns None for any other scan. */
   private def indexed(plan: LogicalPlan): Option[Seq[SparkPlan]] = plan match {
     case ScanOperation(_, _, _, scan: LogicalRelation) if SieveStrategy.isOfRanges(scan) =>
       Some(FileSourceStrategy(plan).map(CountedScan.in(_, session)))

@@ -46,11 +46,14 @@ object TopKQuery extends OnceLogging {
   /** True if this thread is already planning this top-k query. */
   def isBegun(plan: LogicalPlan): Boolean = planned.get.exists(_.query eq plan)
 
-  /** The top-k condition of a scan; None if the query that this thread is planning needs all rows of the scan. */
+  /**
+   * The top-k condition of a scan. Returns None if the query that this thread is planning needs all rows of the scan.
+   */
   def of(scan: LogicalPlan): Option[TopK] = planned.get.filter(_.scan eq scan).map(_.first)
 
   /**
-   * Recognises a top-k query. None if the query has several scans, or if it needs more than a scan's first rows.
+   * Recognises a top-k query. Returns None if the query has several scans, or if it needs more than a scan's first
+   * rows.
    *
    * @param indexed returns the relation of a scan's files, and the scan's indexed columns
    */
@@ -106,8 +109,8 @@ object TopKQuery extends OnceLogging {
   }
 
   /**
-   * Returns the top-k condition with the columns of the relation. None if a column of the sort order is not indexed, or
-   * if a grouping column is not a partition column.
+   * Returns the top-k condition with the columns of the relation. Returns None if a column of the sort order is not
+   * indexed, or if a grouping column is not a partition column.
    */
   private def bound(
       scan: LogicalPlan, first: TopK,

@@ -6,7 +6,7 @@ import org.apache.spark.sql.types.{ArrayType, StructType}
 
 object ColumnPath {
   /**
-   * Returns the path of a plain column or of a field of a struct; None for any other expression.
+   * Returns the path of a plain column or of a field of a struct. Returns None for any other expression.
    *
    * @param name returns a column's name in the table, or None if the column must be ignored
    */
@@ -18,7 +18,8 @@ object ColumnPath {
   }
 
   /**
-   * Returns the path of a field of the structs in an array, such as `items.price`; None for any other expression.
+   * Returns the path of a field of the structs in an array, such as `items.price`. Returns None for any other
+   * expression.
    *
    * @param path returns the path of a plain column
    */

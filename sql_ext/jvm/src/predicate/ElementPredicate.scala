@@ -14,7 +14,8 @@ private final case class ElementPredicate(array: Expression, variable: NamedLamb
    * Rewrites `holds` for indexed arrays. Returns the rewritten predicate and a map. In the rewritten predicate, a
    * variable represents the elements of each indexed array. The map contains, for each variable, the key of the array's
    * index. An index on an array of structs can contain one field of each struct. An index on an expression such as
-   * `transform(tags, t -> lower(t))` contains a function of each element. None if no index covers a part of `holds`.
+   * `transform(tags, t -> lower(t))` contains a function of each element. Returns None if no index covers a part of
+   * `holds`.
    *
    * @param key returns the key of the index on an array
    */
@@ -28,8 +29,8 @@ private final case class ElementPredicate(array: Expression, variable: NamedLamb
   }
 
   /**
-   * True for a value that depends on the element, and is not the element itself. False for predicates, because `holds`
-   * can consist of thousands of predicates, and a search for an index on each predicate would be slow.
+   * True for a value that is computed from the element. False for the element itself. False for predicates, because
+   * `holds` can consist of thousands of predicates, and a search for an index on each predicate would be slow.
    */
   private def ofElement(e: Expression): Boolean = e match {
     case _: Predicate | _: NamedLambdaVariable => false

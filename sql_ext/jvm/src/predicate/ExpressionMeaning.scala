@@ -65,8 +65,8 @@ private object ExpressionMeaning {
     key.startsWith("spark.sql.") && (harmful.contains(key) || !harmless.exists(p => key.startsWith(p)))
 
   /**
-   * Returns the class name of each function that an expression calls, as the session implements the function. None for
-   * a function that is neither built in nor temporary.
+   * Returns the class name of each function that an expression calls, as the session implements the function. The
+   * result contains None for a function that is neither built in nor temporary.
    */
   def functions(sql: String, session: Compat.Session): Seq[Option[String]] = {
     val names = calls.synchronized(Option(calls.get(sql))).getOrElse {

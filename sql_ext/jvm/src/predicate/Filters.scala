@@ -58,8 +58,8 @@ class Filters(
     }
 
   /**
-   * Translates `(a, b) IN ((1, 2), (3, 4))` to a predicate on the keys of the tuple `(a, b)`. None if this tuple has no
-   * index.
+   * Translates `(a, b) IN ((1, 2), (3, 4))` to a predicate on the keys of the tuple `(a, b)`. Returns None if this
+   * tuple has no index.
    */
   private def members(columns: Seq[Expression], rows: Seq[Any]): Option[Node] = {
     val values = columns.flatMap(c => plain(c).map(ColumnValue(_, c.dataType)))
@@ -73,7 +73,9 @@ class Filters(
     }
   }
 
-  /** The path by which an index names a column, a field or an indexed expression. None for any other expression. */
+  /**
+   * The path by which an index names a column, a field or an indexed expression. Returns None for any other expression.
+   */
   def column(e: Expression): Option[Seq[String]] = Column.unapply(e).map { case (path, _) => stored(path) }
 
   def isPartition(e: Expression): Boolean = e match {
@@ -251,8 +253,8 @@ class Filters(
       e: Expression, path: Seq[String], t: DataType, values: Seq[Any], negated: Boolean): Node = {
     val present = values.filter(_ != null)
     if (negated && present.size < values.size) return node("false")
-    // A set distinguishes -0.0 from 0.0, but a comparison does not. If the set contains only one of the zeros, NOT IN
-    // can accept the other zero, so the translated NOT IN excludes neither zero.
+    // A set distinguishes -0.0 from 0.0, but a comparison does not. If the set contains only one zero, NOT IN can
+    // accept the other zero. So the translated NOT IN excludes no zero.
     val counted = if (!negated) present else present.filterNot(_ == 0.0)
     val made = counted.map(value(_, t))
     if (made.contains(None)) unknown(e)
@@ -273,7 +275,7 @@ class Filters(
   private def plain(e: Expression): Option[Seq[String]] =
     ColumnPath.of(e, a => columns.get(a.exprId).filterNot(partitions))
 
-  /** The key of the index on an array's elements; None if the array has no index of this kind. */
+  /** The key of the index on an array's elements. Returns None if the array has no index of this kind. */
   private def elementsOf(array: Expression): Option[Seq[String]] = expressions.key(ManyKeys.elements, array, plain)
 
   /** Matches a struct of several expressions, such as `(a, b)`, and returns the expressions. */

@@ -43,7 +43,7 @@ private object FirstCharacters {
     Some(pattern.toString.takeWhile(c => c != '%' && c != '_' && c != escape && c != '\uFFFD'))
       .filter(_.nonEmpty).map(UTF8String.fromString)
 
-  /** The least text that is greater than every text with this prefix. None if no text is greater. */
+  /** The least text that is greater than every text with this prefix. Returns None if no text is greater. */
   def after(prefix: UTF8String): Option[UTF8String] = {
     val bytes = prefix.getBytes.reverse.dropWhile(_ == -1).reverse
     if (bytes.isEmpty) None else Some(UTF8String.fromBytes(bytes.init :+ (bytes.last + 1).toByte))
@@ -96,8 +96,8 @@ private object FirstCharacters {
   /**
    * The text with which each match of a regular expression begins, if matches begin at the start of the value. The text
    * contains only letters, digits and some punctuation. If a quantifier makes the last character optional, the text
-   * ends before this character. None if the regular expression has an alternative (`|`), which can begin with other
-   * text.
+   * ends before this character. Returns None if the regular expression has an alternative (`|`), which can begin with
+   * other text.
    */
   private def anchored(pattern: String): Option[String] = {
     val text = pattern.drop(1).takeWhile(c => c < 128 && (Character.isLetterOrDigit(c) || "-_/:@ ".indexOf(c) >= 0))

@@ -25,8 +25,8 @@ final case class IndexedExpression(
   private lazy val text = ExpressionMeaning.text(value)
 
   /**
-   * The kind of an index that can have any number of keys for a row. None if a row's only key is the value of the
-   * expression.
+   * The kind of an index that can have any number of keys for a row. Returns None if a row's only key is the value of
+   * the expression.
    */
   def kind: Option[String] = ManyKeys.kind(key)
   def keyType: DataType = ManyKeys.keyType(kind, value.dataType)
@@ -38,12 +38,12 @@ final case class IndexedExpression(
 
 /** The indexed expressions over the columns of a scan. */
 class IndexedExpressions(all: Seq[IndexedExpression]) {
-  /** The key and the type of an indexed expression. None if no index contains the expression's value. */
+  /** The key and the type of an indexed expression. Returns None if no index contains the expression's value. */
   def key(e: Expression, path: Expression => Option[Seq[String]]): Option[(Seq[String], DataType)] =
     if (all.isEmpty || e.isInstanceOf[Literal] || e.isInstanceOf[Attribute]) None
     else find(None, e, path).map(found => (found.key, found.keyType))
 
-  /** The key of an expression for an index of this kind; None if the expression has no such index. */
+  /** The key of an expression for an index of this kind. Returns None if the expression has no such index. */
   def key(kind: String, e: Expression, path: Expression => Option[Seq[String]]): Option[Seq[String]] =
     if (all.isEmpty || e.isInstanceOf[Literal]) None else find(Some(kind), e, path).map(_.key)
 
@@ -71,7 +71,7 @@ class IndexedExpressions(all: Seq[IndexedExpression]) {
   /** The tuples of columns that have an index. */
   val tuples: Seq[Tuple] = all.filter(_.columns.nonEmpty).map(one => Tuple(one.key, one.columns))
 
-  /** The tuple that consists of these columns, in any order; None if this tuple has no index. */
+  /** The tuple that consists of these columns, in any order. Returns None if this tuple has no index. */
   def tuple(columns: Seq[ColumnValue]): Option[Tuple] =
     tuples.find(_.columns.map(_.path).toSet == columns.map(_.path).toSet)
 
@@ -114,8 +114,8 @@ object IndexedExpression {
     path.headOption.contains("") && (path.size == 2 || ManyKeys.kind(path).exists(ManyKeys.kinds))
 
   /**
-   * The indexed expression that has a key. None if this session cannot resolve the expression or compute its indexed
-   * value.
+   * The indexed expression that has a key. Returns None if this session cannot resolve the expression or compute its
+   * indexed value.
    */
   def of(
       key: Seq[String], columns: Seq[Attribute], stored: Stored, session: Compat.Session): Option[IndexedExpression] = {

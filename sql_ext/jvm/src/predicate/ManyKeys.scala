@@ -13,10 +13,10 @@ object ManyKeys {
   val substring = "substring"
   val kinds: Set[String] = Set(elements, substring)
 
-  /** The kind of index, as named in the index's key. None if the key names no kind. */
+  /** The kind of index, as named in the index's key. Returns None if the key names no kind. */
   def kind(key: Seq[String]): Option[String] = key.lift(2)
 
-  /** The default kind of an index on values of this type; None if the index has one key for each row. */
+  /** The default kind of an index on values of this type. Returns None if the index has one key for each row. */
   def of(t: DataType): Option[String] = t match {
     case _: ArrayType => Some(elements)
     case _ => None

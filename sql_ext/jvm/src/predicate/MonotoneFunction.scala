@@ -22,9 +22,9 @@ final case class MonotoneFunction(
 
 object MonotoneFunction {
   /**
-   * Returns an expression as a monotone function. None if the order of the results is unknown, or if the values of the
-   * argument's type have no ordinals. `MonotoneNumbers`, `MonotoneTimes` and `MonotoneTexts` list all functions with a
-   * known order.
+   * Returns an expression as a monotone function. Returns None if the order of the results is unknown, or if the values
+   * of the argument's type have no ordinals. `MonotoneNumbers`, `MonotoneTimes` and `MonotoneTexts` list all functions
+   * with a known order.
    */
   def of(e: Expression): Option[MonotoneFunction] =
     MonotoneNumbers.of(e).orElse(MonotoneTimes.of(e)).orElse(MonotoneTexts.of(e)).filter(f => f.low <= f.high)

@@ -27,7 +27,8 @@ class MonotoneSolver(column: Expression => Option[DataType]) {
   private type Solution = (Expression, Seq[(Option[Any], Option[Any])])
 
   /**
-   * Returns ranges that contain every value for which the comparison is TRUE. None if the ranges cannot be found.
+   * Returns ranges that contain every value for which the comparison is TRUE. Returns None if the ranges cannot be
+   * found.
    */
   def solve(f: Expression, op: String, v: Any): Option[Solution] = for {
     function <- MonotoneFunction.of(f)
@@ -104,8 +105,8 @@ class MonotoneSolver(column: Expression => Option[DataType]) {
     }
 
     /**
-     * Widens a range of positions at each end by the function's `slack`, and returns the range of the arguments. None
-     * if the range is empty.
+     * Widens a range of positions at each end by the function's `slack`, and returns the range of the arguments.
+     * Returns None if the range is empty.
      */
     def widened(from: BigInt, to: BigInt): Option[Range] = {
       def clamp(at: BigInt): BigInt = at.max(low).min(high)

@@ -50,7 +50,7 @@ private object MonotoneTimes {
     case _ => None
   }
 
-  /** A function that returns a date or timestamp as seconds or microseconds; None for a function of a text. */
+  /** A function that returns a date or timestamp as seconds or microseconds. Returns None for a function of a text. */
   private def seconds(e: Expression, time: Expression): Option[MonotoneFunction] = time.dataType match {
     case DateType => between(time, -mostDays, mostDays)
     case TimestampType | TimestampNTZType => within(time)
@@ -142,7 +142,7 @@ private object MonotoneTimes {
   /**
    * Creates the function that adds an interval to a timestamp. Spark adds months and days to the local time. If the
    * clocks skip the local time of the sum, Spark moves the sum forward, possibly beyond the result for a later
-   * timestamp. Adding months also breaks the order: the last days of a long month move to the last day of a shorter
+   * timestamp. Adding months also breaks the order. The last days of a long month move to the last day of a shorter
    * month, and keep their times of day.
    */
   private def shifted(

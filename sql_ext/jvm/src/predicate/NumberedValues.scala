@@ -10,7 +10,7 @@ import org.apache.spark.sql.types._
 final case class NumberedValues(low: BigInt, high: BigInt, value: BigInt => Any)
 
 object NumberedValues {
-  /** The values of a type with their ordinals; None for a type whose values have no ordinals. */
+  /** The values of a type with their ordinals. Returns None for a type whose values have no ordinals. */
   def of(t: DataType): Option[NumberedValues] = t match {
     case ByteType => Some(NumberedValues(Byte.MinValue.toInt, Byte.MaxValue.toInt, _.toByte))
     case ShortType => Some(NumberedValues(Short.MinValue.toInt, Short.MaxValue.toInt, _.toShort))

@@ -57,7 +57,7 @@ private object PartsOfText {
   private def one(text: Expression, part: UTF8String): Option[PartsOfText] = Some(PartsOfText(text, Seq(part.getBytes)))
 
   /**
-   * The texts between the wildcards of a LIKE pattern; None for a pattern that Spark rejects. LIKE decodes each
+   * The texts between the wildcards of a LIKE pattern. Returns None for a pattern that Spark rejects. LIKE decodes each
    * sequence of bytes that is not valid UTF-8 as the replacement character, so this character also separates texts.
    */
   private def literals(pattern: String, escape: Char): Option[Seq[Array[Byte]]] = {

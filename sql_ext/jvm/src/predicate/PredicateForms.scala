@@ -90,7 +90,7 @@ private class PredicateForms(isColumn: Expression => Boolean, isNegatable: Expre
     case _ => true
   }
 
-  /** The condition that a predicate is FALSE or NULL. None if this condition cannot be expressed. */
+  /** The condition that a predicate is FALSE or NULL. Returns None if this condition cannot be expressed. */
   private def isNotTrue(p: Expression): Option[Expression] = p match {
     case IsNotNull(c) if isColumn(c) => Some(IsNull(c))
     case IsNotNull(c) => Some(hasNull(c)).filter(_ => isNegatable(c))

@@ -4,14 +4,14 @@ import org.apache.spark.sql.catalyst.expressions.{Left => _, Right => _, _}
 import org.apache.spark.sql.types._
 
 /**
- * Several columns with one common index. The key of a row is a hash of the values of all columns, so the index serves
+ * Several columns with one common index. The key of a row is a hash of the values of all columns. So the index serves
  * only queries that give a value for each column. A row with NULL in one of the columns has no key, because NULL equals
  * nothing.
  */
 final case class Tuple(key: Seq[String], columns: Seq[ColumnValue]) {
   /**
-   * The key of rows with these values, one value for each column. None if a value is NULL or has another type than its
-   * column.
+   * The key of rows with these values, one value for each column. Returns None if a value is NULL or has another type
+   * than its column.
    */
   def keyOf(values: Seq[Literal]): Option[Any] =
     if (values.zip(columns).forall { case (v, c) => Tuple.isValueOf(v, c.dataType) }) Some(Tuple.hash(values).eval()) else None
@@ -61,7 +61,7 @@ object Tuple {
   }
 
   /**
-   * The reason why a struct cannot be the key of an index; None for any other expression.
+   * The reason why a struct cannot be the key of an index. Returns None for any other expression.
    *
    * @param parsed the expression as Spark parses it
    */

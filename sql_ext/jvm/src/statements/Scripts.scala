@@ -41,9 +41,9 @@ object Scripts {
   }
 
   /**
-   * Returns a string literal that spans as many lines as the text. If the text contains quotes or backslashes, the
-   * literal encodes the text in hexadecimal form, because the meaning of these characters depends on the session's
-   * settings.
+   * Returns a string literal that spans as many lines as the text. The meaning of quotes and backslashes depends on the
+   * session's settings. So if the text contains quotes or backslashes, the literal encodes the text in hexadecimal
+   * form.
    */
   private def quoted(text: String): String =
     if (!text.exists("'\\".contains(_))) s"'$text'"

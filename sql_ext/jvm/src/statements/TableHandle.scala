@@ -78,9 +78,9 @@ class TableHandle(session: Compat.Session, name: JList[String], plan: LogicalPla
   private def columns: Seq[Attribute] = TableFormat.filesColumns(plan.asInstanceOf[LogicalRelation])
 
   /**
-   * Adds an expression to the columns on which a statement can create an index. Returns one of three results as JSON:
-   * the expression's key; the column's path if the expression is only a column; or the reason why the expression is
-   * refused.
+   * Adds an expression to the columns on which a statement can create an index. Returns the expression's key as JSON.
+   * If the expression is only a column, returns the column's path instead. If the expression is refused, returns the
+   * reason instead.
    *
    * @param kind a kind of `ManyKeys`; if it is empty, the type of the expression determines the kind
    */

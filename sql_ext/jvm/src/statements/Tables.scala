@@ -24,11 +24,17 @@ object Tables {
     case other => other
   }
 
-  /** A table as the catalog describes it. Null for a view, and for a name in a catalog that Sieve does not support. */
+  /**
+   * A table as the catalog describes it. Returns null for a view, and for a name in a catalog that Sieve does not
+   * support.
+   */
   def registered(session: Compat.Session, name: JList[String]): RegisteredTable =
     find(session, name.asScala.toSeq).map(new RegisteredTable(session, name, _)).orNull
 
-  /** The description of a table in its catalog; None for a view. Fails if the catalog has no table with this name. */
+  /**
+   * The description of a table in its catalog. Returns None for a view. Fails if the catalog has no table with this
+   * name.
+   */
   def find(session: Compat.Session, parts: Seq[String]): Option[CatalogTable] = {
     val (catalog, names) = (session.sessionState.catalog, new Names(session.sessionState.catalogManager))
     parts match {
@@ -64,8 +70,8 @@ object Tables {
   }
 
   /**
-   * All tables of a database as JSON: for each table, its identifying attributes, its registrations if known, and the
-   * reason if its metadata cannot be read.
+   * All tables of a database, as JSON. The JSON contains each table's identifying attributes and known registrations.
+   * If a table's metadata cannot be read, the JSON also contains the reason.
    */
   def list(session: Compat.Session, database: String): String =
     Json.write(CatalogTables.list(session, database).map { listed =>
