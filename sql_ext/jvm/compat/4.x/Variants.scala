@@ -39,6 +39,6 @@ object Variants {
     case get @ VariantGet(column, path, to, _, _) => UnresolvedFunction(get.prettyName, Seq(column, path, Literal(to.sql)), isDistinct = false)
   }
 
-  /** True for a struct type that replaces VARIANT because a scan reads only parts of the VARIANT. */
+  /** True for the struct type that replaces VARIANT when a scan reads only parts of the VARIANT. */
   def isPushed(of: DataType): Boolean = VariantMetadata.isVariantStruct(of)
 }

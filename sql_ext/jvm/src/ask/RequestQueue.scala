@@ -142,8 +142,8 @@ final class RequestQueue {
   }
 
   /**
-   * Returns the session of the user who sent the request. If a scan did not send the request, marks the request as
-   * begun. A request can change data only through this session.
+   * Returns the session of the user who sent the request. Also marks the request as begun, but leaves requests of scans
+   * unmarked. A request can change data only through this session.
    */
   def session(id: Long): Compat.Session = {
     val request = taken.get(id)

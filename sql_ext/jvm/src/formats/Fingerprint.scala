@@ -28,8 +28,8 @@ object Fingerprint {
   private def digest(text: String): String =
     MessageDigest.getInstance("SHA-256").digest(text.getBytes(UTF_8)).map("%02x".format(_)).mkString
 
-  // Every user with read access to a table can read the fingerprints in its indexes' manifests. So a fingerprint
-  // contains digests of secrets instead of the secrets.
+  // Every user with read access to a table can read the fingerprints in the manifests of the table's indexes. So a
+  // fingerprint contains digests of secrets instead of the secrets.
   private val secret = """(?i)secret|password|token|credential|encryption\.key|security\.key""".r
   private val byName = Set("parquet", "hudi", "orc")
   /** The settings that decide how a literal's text is interpreted. */

@@ -161,7 +161,7 @@ object FetchedKeys extends OnceLogging {
   }
 
   /**
-   * Waits for keys. If a task failed, or if Spark aborted the job, returns false, and the scan must read all files. If
+   * Waits for keys. Returns false if a task failed, or if Spark aborted the job. The scan must then read all files. If
    * the other side of the join is empty, the join never reads the failing side. So the query must not fail at this
    * point.
    */

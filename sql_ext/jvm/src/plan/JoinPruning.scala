@@ -118,9 +118,9 @@ object JoinPruning extends OnceLogging {
 }
 
 /**
- * Installs `JoinPruning` into a session when Spark analyses a query, because the session is incomplete before. If a
- * plan has already been optimized once, removes the plan's run-time filters, because the filters' keys belong to
- * another query.
+ * Installs `JoinPruning` into a session when Spark analyses a query. The session is incomplete before Spark analyses a
+ * query. If a plan has already been optimized once, removes the plan's run-time filters, because the filters' keys
+ * belong to another query.
  */
 class InstallJoinPruning(session: Compat.Session) extends Rule[LogicalPlan] {
   override def apply(plan: LogicalPlan): LogicalPlan = JoinPruning.orUnchanged(plan) {
