@@ -1,9 +1,9 @@
 """Evaluates a predicate over a table's indexes: returns which locations might match.
 
-The evaluation excludes a location only if the indexes show that the location *cannot match*. Each
-leaf is converted to `KeyRanges` of the leaf's column. The column's index then returns the locations
-that may contain a key in these ranges. A leaf without an index is *unknown*, because every location
-might match. This table shows how AND and OR combine the locations to keep:
+The evaluation excludes a location only if the indexes show that the location *cannot match*. The
+evaluation converts each leaf to `KeyRanges` of the leaf's column. The column's index then returns
+the locations that may contain a key in these ranges. A leaf without an index is *unknown*, because
+every location might match. This table shows how AND and OR combine the locations to keep:
 
 ===============  =====================  ==========================
 A                B                      result
@@ -13,14 +13,14 @@ keep a           unknown                AND: a, OR: unknown
 unknown          unknown                unknown
 ===============  =====================  ==========================
 
-Before it looks up key ranges, the evaluation combines the key ranges of each column: it intersects
-them below an AND, and unites them below an OR. Example: for ``x > 1 AND (x < 5 OR y = 2)``, the
-evaluation looks up ``(1, 5)`` in the index of x. So the look-up for the branch ``x < 5`` excludes a
-location that contains only the keys 0 and 7. A predicate tree has no NOT: see
+Before a look-up, the evaluation combines all key ranges of the same column. It intersects key
+ranges below an AND, and unites key ranges below an OR. Example: for ``x > 1 AND (x < 5 OR y = 2)``,
+the evaluation looks up ``(1, 5)`` in the index of x. So the look-up for the branch ``x < 5``
+excludes a location that contains only the keys 0 and 7. A predicate tree has no NOT: see
 `sieve.predicate.parse_predicate`.
 
 A row can have several elements in an index of arrays. Two `Exists` of the same column can be TRUE
-because of two different elements, so the evaluation does not intersect the key ranges of several
+because of two different elements. So the evaluation does not intersect the key ranges of several
 `Exists`.
 """
 
@@ -100,7 +100,10 @@ class _Bound:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _One:
-    """TRUE if one of a row's elements satisfies `plan`; other conditions do not narrow `plan`."""
+    """A condition that is TRUE if one of a row's elements satisfies `plan`.
+
+    Other conditions do not narrow the key ranges of `plan`.
+    """
 
     plan: _Bound | _All | _Any | _One
 
@@ -115,7 +118,7 @@ class _All:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Any:
-    """A disjunction; for each column, at most one part is a `_Bound`.
+    """A disjunction that contains at most one `_Bound` for each column.
 
     A disjunction without parts is FALSE.
     """
@@ -157,7 +160,7 @@ class _Evaluation:
     def _prove(
         self, plan: _Bound | _All | _Any | _One, given: Mapping[Column, KeyRanges]
     ) -> Verdict | None:
-        """Returns the locations that may contain a row that satisfies both `plan` and `given`.
+        """Returns the locations that may contain a row with both `plan` and `given` TRUE.
 
         The key ranges in an AND also narrow the key ranges in the ORs below the AND. Example: in
         ``x > 1 AND (x < 5 OR y = 2)``, the branch ``x < 5`` becomes ``1 < x < 5``. So the branch
@@ -196,7 +199,7 @@ class _Evaluation:
         index = self._indexes[column]
         wanted = _narrow(column, wanted, given)
         if wanted.null and not index.null_proof:
-            # Which rows have NULL in this column depends on the other columns that a query reads.
+            # The columns that a query reads determine which of its rows have NULL in this column.
             # So the index cannot exclude any location.
             return None
         return Verdict(index.keep(wanted), frozenset((column,)))

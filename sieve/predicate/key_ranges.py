@@ -1,8 +1,8 @@
 """Key ranges: the values that a predicate allows in one column (a search argument, SARG).
 
 Key ranges contain all values for which the predicate can be TRUE. Key ranges may also contain other
-values. For ``a OR b``, the key ranges of a and of b are united. For ``a AND b``, the key ranges are
-intersected.
+values. The key ranges of ``a OR b`` are the union of the key ranges of ``a`` and ``b``. The key
+ranges of ``a AND b`` are the intersection of the key ranges of ``a`` and ``b``.
 
 Examples for an exact encoder of integers: the key ranges of ``x < 5`` consist of the interval
 ``[LEAST, 4]``. The key ranges of ``x IN (1, 2, 7)`` consist of the intervals ``[1, 2]`` and ``[7,
@@ -63,7 +63,8 @@ def intersect(one: KeyRanges, other: KeyRanges) -> KeyRanges:
 def unite(parts: Iterable[KeyRanges]) -> KeyRanges:
     """Returns the values that are in at least one of the key ranges."""
     parts = tuple(parts)
-    # Key ranges without intervals, such as those of IS NULL, contain no value that has a hash.
+    # The key ranges of IS NULL, and other key ranges without intervals, contain no value with a
+    # hash.
     hashes = [part.hashes for part in parts if len(part.intervals)]
     return KeyRanges(
         _merge([part.intervals for part in parts]),
@@ -150,8 +151,8 @@ def _none_of(literals: Sequence[Literal], exact: bool, null: bool) -> KeyRanges:
     if not exact:
         return KeyRanges(_EVERYWHERE, null, nan)
     codes = _codes(literals)
-    # There is no interval below the code LEAST or above the code GREATEST. Computing the ends of
-    # such an interval would overflow, so the function leaves such an interval out.
+    # The function omits the empty intervals below LEAST and above GREATEST, because the computation
+    # of their ends would overflow.
     first = np.concatenate([[LEAST], codes[codes < GREATEST] + 1])
     last = np.concatenate([codes[codes > LEAST] - 1, [GREATEST]])
     if len(codes) and codes[0] == LEAST:

@@ -17,9 +17,10 @@ are JSON values. Dates (in days), timestamps (in microseconds) and floats (as IE
 integers. Decimals are strings of the digits of the unscaled value. Strings and binary are base64
 strings. ``!=`` and ``not in`` have ``"null": true`` if a row with NULL satisfies the condition.
 
-Instead of `values`, ``in`` can have ``packed``: base64 of many ascending int64 (little-endian). A
-packed key is an integer, a date or a timestamp in wire form. With ``"hashed": true``, each packed
-key is the XXH64 hash of a string or binary value (`sieve/encoding/hashing.py`).
+The operator ``in`` can have ``packed`` instead of `values`: many ascending int64 keys
+(little-endian) in base64. A packed key is an integer, a date or a timestamp in wire form. With
+``"hashed": true``, each packed key is the XXH64 hash of a string or binary value
+(`sieve/encoding/hashing.py`).
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ MAX_DEPTH: Final = 200
 MAX_NODES: Final = 10_000
 MAX_VALUES: Final = 200_000
 MAX_PACKED_KEYS: Final = 1_000_000
-"""The shim sends at most this number of packed keys (`mostPacked` in
+"""The maximum number of packed keys that the shim sends (`mostPacked` in
 `plan/RunTimeFilters.scala`)."""
 KEY_BYTES: Final = 8
 MAX_NAME_PARTS: Final = 100
@@ -82,10 +83,10 @@ class Or:
 
 @dataclass(frozen=True, slots=True)
 class Exists:
-    """TRUE if at least one of a row's values in an index satisfies `arg`.
+    """TRUE if a row has at least one indexed value that satisfies `arg`.
 
     A leaf outside of any `Exists` is about a column with one value per row. Therefore only an index
-    with one value per row is used for such a leaf.
+    with one value per row can evaluate a leaf outside of any `Exists`.
     """
 
     arg: Predicate
@@ -116,7 +117,7 @@ class Membership:
 
 @dataclass(frozen=True, slots=True)
 class PackedKeys:
-    """`column IN keys`; `keys` has many ascending int64 (little-endian): values, or their hashes.
+    """`column IN keys`; `keys` consists of ascending int64 values or hashes (little-endian).
 
     If `hashed` is set, the condition is TRUE for each value whose XXH64 hash is in `keys`.
     """
@@ -169,7 +170,7 @@ def columns(predicate: Predicate) -> frozenset[Column]:
 def parse(tree: object) -> Predicate:
     """Parses a predicate tree from the result of `json.loads`.
 
-    If a part exceeds a limit (depth, nodes or values), it becomes `Unknown`, so the query reads
+    If a part exceeds a limit (depth, nodes or values), it becomes `Unknown`. The query then reads
     more files, but loses no row.
 
     Raises:
@@ -186,7 +187,7 @@ _JOINED: Final[Mapping[str, Callable[[tuple[Predicate, ...]], Predicate]]] = {
 
 
 class _Reader:
-    """Parses one tree; counts the tree's nodes and values to enforce the limits on both."""
+    """Parses one tree; counts nodes and values to enforce `MAX_NODES` and `MAX_VALUES`."""
 
     def __init__(self) -> None:
         self._nodes = 0

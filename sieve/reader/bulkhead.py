@@ -1,11 +1,11 @@
 """Bulkhead: limits how many scans wait for the same unresponsive store.
 
-A store that does not answer must not block every scan of a driver. A scan that waits for longer
-than a second for index files counts as blocked on the root of its indexes. A scan that also waits
-beyond its time-out counts as blocked on its indexes, too. Once two scans are blocked on an index,
-or eight on its root, other scans do not use the index. A hung store therefore delays only two scans
-of each index, by the time-out of 500 ms, and occupies at most 8 of the 32 threads that answer
-scans.
+A store that does not answer must not block every scan of a driver. If a scan waits for index files
+for longer than a second, it counts as blocked on the root folder of its indexes. If the wait also
+exceeds the scan's time-out, the scan counts as blocked on its indexes, too. If two scans are
+blocked on an index, other scans do not use the index. If eight scans are blocked on a root folder,
+other scans use no index in this folder. So a store that hangs delays only two scans of each index,
+by the time-out of 500 ms. The store occupies at most 8 of the 32 threads that answer scans.
 
 Source: the pattern "Bulkheads" in Nygard, "Release It!".
 """
@@ -40,9 +40,10 @@ class Bulkhead:
         self._waits: dict[object, _Wait] = {}
 
     def blocked(self, wanted: Iterable[Registration], timeout_s: float) -> set[Registration]:
-        """Returns the indexes of ``wanted`` that must not be used.
+        """Returns the indexes of ``wanted`` that the scan must not use.
 
-        Too many scans are blocked on each of these indexes or on its root.
+        A scan must not use an index if too many scans are blocked on the index or on its root
+        folder.
 
         Args:
             wanted: the indexes that the scan could use.
@@ -66,8 +67,8 @@ class Bulkhead:
     def invalidate(self, directory: str) -> None:
         """Resets an index's count of blocked scans after a statement changed the index.
 
-        Scans then use the index again. Scans that wait for the index's old files occupy threads, so
-        the root's count remains.
+        Later scans use the index again. Scans that wait for the index's old files still occupy
+        threads, so the count of the root folder does not change.
         """
         with self._lock:
             for ticket, wait in self._waits.items():

@@ -19,7 +19,7 @@ from sieve.arrays.dtypes import CodeIntervals, Flags
 from sieve.errors import CorruptError
 from sieve.segments.entries import Entries
 
-# The binary searches for one interval take as long as a linear pass through this many entries.
+# The binary searches for one interval take as long as a linear pass through `_PASS` entries.
 _PASS: Final = 8192
 
 
@@ -63,8 +63,8 @@ class Chunk:
                 meets = self.high[start:stop] >= first
                 found[self.location[start:stop][meets]] = True
             return
-        # Compare each entry only with the first interval that ends at or after the start of the
-        # entry: if any interval overlaps the entry, this one does.
+        # Compare each entry only with the first interval that ends at or after the entry's start.
+        # If any interval overlaps the entry, this first interval does.
         stops = self.low.searchsorted(wanted[:, 1], side="right")
         begun = stops.copy()
         begun[1:] -= stops[:-1]
@@ -72,7 +72,7 @@ class Chunk:
         found[self.location[met]] = True
 
     def holds(self, codes: npt.NDArray[np.int64], location: int) -> Flags:
-        """Returns for each code whether `mark`, given only this code, would flag the location."""
+        """Returns for each code whether `mark` would flag the location for this code alone."""
         own = np.flatnonzero(self.location == location)
         if len(own) == 0:
             return np.zeros(len(codes), np.bool_)

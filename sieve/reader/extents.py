@@ -4,8 +4,8 @@ To answer ``ORDER BY x LIMIT k``, Sieve needs a bound: a key code such that at l
 this code or a smaller one. Two rules give the minimum number of rows that a location has up to a
 code:
 
-- If all entries of the location end at or before the code, the minimum is the number of the
-  location's rows that have a key. The file list contains this number.
+- If all entries of the location end at or before the code, the minimum is the location's number of
+  rows with a key, as given by the file list.
 - Otherwise, each entry that ends at or before the code counts as two rows: one in its first cell
   and one in its last cell. If the build split an entry at a cell, this cell does not count
   (`sieve.segments.entries.Ends`).
@@ -79,7 +79,7 @@ class LocationEnds:
     """The first and last cells of a version's entries, as in `sieve.segments.entries.Ends`.
 
     Attributes:
-        codes: int64[4, e]. The four rows are, for each entry: the first and the last code of its
+        codes: int64[4, e]. Each entry has a column: the first and the last code of the entry's
             first cell, then the first and the last code of its last cell.
         locations: int64[e], location of each entry.
         begins, finishes, apart: bool[e], as in `Ends`.
@@ -116,7 +116,7 @@ _CODES: Final = ("low", "first_by", "last_from", "high")
 
 
 def ends_of(bounds: KeyBounds) -> LocationEnds:
-    """Returns one entry for each location with known bounds, from the least to the greatest key."""
+    """For each location with known bounds, returns an entry from its least to its greatest key."""
     locations = np.flatnonzero(bounds.known)
     least, greatest = bounds.least[locations], bounds.greatest[locations]
     yes = np.ones(len(locations), np.bool_)
@@ -141,7 +141,8 @@ def extents(ends: LocationEnds, keyed: Counts, bounds: KeyBounds | None = None) 
     order = np.lexsort((high, locations))
     last = order[np.append(locations[order][1:] != locations[order][:-1], True)[: len(order)]]
     early = ends.begins
-    # An entry of a single cell certainly has one key; an entry of several cells has two.
+    # An entry of a single cell has at least one key; an entry of several cells has at least two
+    # keys.
     late = ends.finishes & (ends.apart | ~early)
     late[last] = False
     counted = np.bincount(locations[early], minlength=len(keyed))
@@ -161,8 +162,8 @@ def extents(ends: LocationEnds, keyed: Counts, bounds: KeyBounds | None = None) 
 def _within(ends: LocationEnds, bounds: KeyBounds) -> LocationEnds:
     """Clips each entry to the least and greatest key of the entry's location.
 
-    The first entry of a location contains the location's least key. So the start of this entry is
-    exact, even if the build split the entry at a border of a segment.
+    The first entry of a location contains the location's least key. So the start of the first entry
+    is exact, even if the build split this entry at a segment's border.
     """
     (low, first_by, last_from, high), locations = ends.codes, ends.locations
     known = bounds.known[locations]
@@ -180,8 +181,7 @@ def _within(ends: LocationEnds, bounds: KeyBounds) -> LocationEnds:
             np.minimum(high, greatest),
         ]
     )
-    # If an entry's last cell begins at or below the least key, the least key may be the only key in
-    # the cell.
+    # If the least key is in the last cell of an entry, the entry may contain only this one key.
     apart = np.where(exact, ends.apart & (least < last_from), ends.apart)
     return replace(ends, codes=codes, begins=ends.begins | exact, apart=apart)
 
@@ -198,8 +198,9 @@ def bounds(steps: Steps, groups: Counts, wanted: Counts) -> tuple[Codes, Counts]
         wanted: int64[n], number of rows that each group needs, at least 1.
 
     Returns:
-        int64[n], the bound of each group; int64[n], location whose step completes the group's rows.
-        For a group with too few rows, the code is `GREATEST`, and the location is -1.
+        int64[n], the bound of each group; int64[n], the location of the step that reaches the
+        wanted number of rows. For a group with too few rows, the code is `GREATEST`, and the
+        location is -1.
     """
     of_group = groups[steps.locations]
     counted = np.flatnonzero(of_group >= 0)

@@ -1,9 +1,10 @@
 """File numbering: common numbers for all files and ranges that several index versions list.
 
 Each version numbers its own locations by ordinals. A scan can use several versions, so the front
-end numbers the files of all these versions together. The driver caches the list of files, so that
-an answer needs one bit per number. Example: version A lists the files x and y, and version B lists
-y and z. The numbers are x=0, y=1 and z=2, and B's ordinals for these numbers are -1, 0 and 1.
+end numbers the files of all these versions together. The driver caches the list of files, so an
+answer needs only one bit for each numbered file or range. Example: version A lists the files x and
+y, and version B lists y and z. The numbers are x=0, y=1 and z=2, and B's ordinals for these numbers
+are -1, 0 and 1.
 
 Two versions can cut a large file at different offsets. The numbering cuts the file at the offsets
 of all versions, and gives each resulting range a number. A version that excludes one of its own
@@ -39,7 +40,7 @@ from sieve.reader.version_reader import OpenVersion
 
 MAX_NUMBERINGS = 256
 _TWO_ZEROS: Final = frozenset(("float", "double"))
-"""Types in which two different values, 0.0 and -0.0, have the same key code, although codes are
+"""Types in which 0.0 and -0.0 have the same key code, although the codes of other values are
 exact."""
 
 
@@ -119,7 +120,7 @@ class NumberedVersions:
         """Returns bool[n]: True for each numbered range that can contain a value in the key ranges.
 
         Raises:
-            UnreadableIndexError: a file of the index that the answer needs is unreadable.
+            UnreadableIndexError: an index file that the answer needs is unreadable.
         """
         found = [self._keep(version, key_ranges) for version in self.versions]
         return found[0] if len(found) == 1 else np.logical_and.reduce(found)
@@ -148,7 +149,7 @@ class NumberedVersions:
         """Returns the numbered ranges that can contain one of the first k rows of a sort order.
 
         Args:
-            order: the sort order, with the number k.
+            order: the sort order, and the number k of first rows.
             groups: int64[n], group of each range, from 0; -1 for a range of a file that the
                 scan does not list.
             sure: bool[n], whether the scan returns all rows of the range, except rows that the
@@ -158,7 +159,7 @@ class NumberedVersions:
             bool[n], or None if the first version cannot determine these ranges.
 
         Raises:
-            UnreadableIndexError: a file of the index that the answer needs is unreadable.
+            UnreadableIndexError: an index file that the answer needs is unreadable.
         """
         version = self.versions[0]
         ordinals = self.files.ordinals[version.manifest.id].positions()
@@ -235,7 +236,7 @@ class FileNumberings:
         """Returns the numbering with a name that an earlier answer gave to the driver.
 
         Raises:
-            UnsupportedError: this numbering was removed, to make room for others.
+            UnsupportedError: newer numberings have replaced this numbering.
             SieveError: the file list of one of the numbering's versions is unreadable.
         """
         with self._lock:

@@ -1,8 +1,8 @@
 """Gather: copies flags from one order of files to another order, in slices if slices are long.
 
 If files are consecutive in the file list of one version, they are usually consecutive in the lists
-of other versions, so their flags are copied as one slice. Example: the positions 0 1 2 7 8 -1 form
-three slices: three flags from 0 on, two from 7 on, and one absent flag.
+of other versions. So the code copies the flags of consecutive files as one slice. Example: the
+positions 0 1 2 7 8 -1 form three slices: three flags from 0 on, two from 7 on, and one absent flag.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ class Gather:
 
 
 def gather(positions: Counts) -> Gather:
-    """Compresses positions, int64[n]; each position is `NOWHERE`, or else 0 or more."""
+    """Compresses positions, int64[n]; each position is 0 or more, or it is `NOWHERE`."""
     n, before, after = len(positions), positions[:-1], positions[1:]
     goes_on = np.where(before < 0, after < 0, after == before + 1)
     begins = np.flatnonzero(np.append(True, ~goes_on)[:n])

@@ -2,7 +2,8 @@
 
 The bound is a number of bytes, a number of entries, or both. Threads that request the same key at
 the same time wait for one load (single flight). If a value is older than a caller's time to live,
-the cache still returns it, and one background thread reloads it (stale-while-revalidate, RFC 5861).
+the cache still returns the value. One background thread then reloads the value
+(stale-while-revalidate, RFC 5861).
 """
 
 from __future__ import annotations
@@ -53,7 +54,7 @@ class Cache(Generic[Key, Value]):
         return self._max_bytes
 
     def resize(self, max_bytes: int) -> None:
-        """Sets `max_bytes`, and immediately evicts entries until `nbytes` is not above it."""
+        """Sets `max_bytes`, and immediately evicts entries until `nbytes` is within this limit."""
         with self._lock:
             self._max_bytes = max_bytes
             self._shrink()
@@ -62,12 +63,12 @@ class Cache(Generic[Key, Value]):
         """Returns the value of a key; loads the value if the cache does not contain it.
 
         Threads that request the same key at the same time wait for one load. If the load fails,
-        each of these threads gets the error. The cache keeps neither errors nor values larger than
+        each waiting thread gets the error. The cache keeps neither errors nor values larger than
         `max_bytes`.
 
         Args:
             key: the key of the value.
-            load: makes the value; it can call `get` for other keys, but not in a cycle.
+            load: makes the value; `load` can call `get` for other keys if the calls form no cycle.
         """
         value, _ = self._get(key, load)
         return value
@@ -82,7 +83,8 @@ class Cache(Generic[Key, Value]):
 
         Args:
             key: the key of the value.
-            load: makes the value, given the cached value, or None if there is none.
+            load: makes the new value; its argument is the cached value, or None for a key without a
+                value.
             ttl_s: time to live in seconds.
         """
         value, loaded_s = self._get(key, lambda: load(None))
@@ -91,7 +93,7 @@ class Cache(Generic[Key, Value]):
         return value
 
     def peek(self, key: Key) -> Value | None:
-        """Returns the cached value of a key, or None, without affecting the order of eviction."""
+        """Returns the cached value of a key, or None; does not change the order of eviction."""
         with self._lock:
             entry = self._entries.get(key)
             return None if entry is None else entry.value

@@ -1,6 +1,6 @@
 """Packed chunk: entries of segments in a compact form of six to eight bytes for each entry.
 
-If the cache is too small for a run's decoded entries, the run reader keeps them in this form, in
+If the cache is too small for a run's decoded entries, the run reader keeps the entries in packed
 blocks. A look-up unpacks only blocks that can contain the wanted keys. The block index has two
 cells for each block: the block's first cell, and the greatest cell of all entries up to the block's
 end. A record stores an entry in three fields: the first cell minus the block's first cell, the
@@ -28,13 +28,13 @@ from sieve.segments.intervals.format import Cells
 from sieve.segments.intervals.grid import Grid
 
 BLOCK: Final = 64
-"""The number of entries in a block. With this number, the block index has a quarter of a byte for
-each entry."""
+"""The number of entries in a block. With 64 entries in a block, the block index takes a quarter of
+a byte for each entry."""
 
-# The code packs and unpacks only this many blocks at once, because unpacked entries need ten times
-# as much memory as packed entries.
+# The maximum number of blocks that the code packs or unpacks at once. Unpacked entries need ten
+# times as much memory as packed entries.
 _AT_ONCE: Final = 2048
-# The maximum number of bits in a record, so that each field begins within a word of 64 bits.
+# The maximum number of bits in a record. Within this limit, each field begins in a word of 64 bits.
 _RECORD_BITS: Final = 63
 _WORD: Final = 8
 # The number that means "no cell"; a grid has fewer than 2^64 cells.
@@ -126,15 +126,15 @@ class PackedChunk:
         first, last = cells[::2], cells[1::2]
         start = self.reach.searchsorted(first, side="left")
         stop = self.begin.searchsorted(last, side="right")
-        # If two intervals need the same block, only the first counts, so that the code unpacks each
-        # block only once.
+        # If two intervals need the same block, the code unpacks the block only for the first
+        # interval.
         start[1:] = np.maximum(start[1:], stop[:-1])
         blocks = spelled_out(start, np.maximum(start, stop))
         first = np.append(first, _NO_CELL)
         for at in range(0, len(blocks), _AT_ONCE):
             begin, end, location = self._unpacked(blocks[at : at + _AT_ONCE])
-            # Compares each entry only with the first interval that ends at or after the entry's
-            # first cell: if any interval overlaps the entry, this one does.
+            # Compare each entry only with the first interval that ends at or after the entry's
+            # first cell. If any interval overlaps the entry, this first interval does.
             behind = last.searchsorted(begin, side="left")
             found[location[end >= first[behind]]] = True
 
@@ -157,7 +157,7 @@ class PackedChunk:
 
 
 def _columns(cells: Cells, base: int, part: slice) -> tuple[Words, Words, Words]:
-    """Returns the three fields of consecutive entries, the first of which begins a block."""
+    """Returns the three fields of consecutive entries. The first entry must begin a block."""
     begin = cells.begin[part]
     before = np.repeat(begin[::BLOCK], BLOCK)[: len(begin)]
     return begin - before, cells.end[part] - begin, (cells.location[part] - base).astype(np.uint64)

@@ -1,4 +1,4 @@
-"""Packed cuts: the byte offsets that cut files into ranges, compressed but readable per file.
+"""Packed cuts: the byte offsets that cut files into ranges, compressed for access by file.
 
 An answer to a scan needs cuts only of files that the scan reads in part. A succinct rank structure
 finds the file of a range. The structure stores the first range of each page of files, and the
@@ -151,7 +151,7 @@ class PackedCuts:
             return files, (ends - self._counts)[files]
         page = np.searchsorted(self.first, ranges, side="right") - 1
         pages = page[np.flatnonzero(np.append(True, page[1:] != page[:-1])[: len(page)])]
-        # For each file in these pages, the position after its last range, page by page.
+        # The position after the last range of each file in the pages.
         ends = np.cumsum(self.counts[pages], axis=1, dtype=np.int64) + self.first[pages, None]
         place = np.searchsorted(ends.reshape(-1), ranges, side="right")
         files = pages[place // PAGE] * PAGE + place % PAGE

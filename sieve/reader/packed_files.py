@@ -1,8 +1,7 @@
-"""Packed files: the list of a version's or a numbering's files, in compressed form.
+"""Packed files: the file list of an index version or of a numbering, in compressed form.
 
-Look-ups need no paths. The front end sends paths to the driver in this form, and unpacks them only
-to number the files of several versions together. ``sql_ext/frontend/pruning.py`` describes the
-layout.
+Look-ups need no paths. The front end sends compressed paths to the driver. It unpacks paths only to
+number the files of several versions together. ``sql_ext/frontend/pruning.py`` describes the layout.
 """
 
 from __future__ import annotations
@@ -113,8 +112,8 @@ class PackedFiles:
         """Returns whether another list has the same files in the same order."""
         if (self.rows, self.text) != (other.rows, other.text):
             return False
-        # The rows are equal here and contain each file's number of cuts. So either both lists have
-        # cuts, or neither list has cuts.
+        # `rows` contains each file's number of cuts and is equal in both lists. So `cuts` is None
+        # either in both lists or in neither.
         return self.cuts is None or other.cuts is None or self.cuts.same(other.cuts)
 
     def to_ranges(self, values: Counts) -> Counts:

@@ -4,9 +4,9 @@
 ``docs/architecture.md``:
 
 - `select`: the indexes on the columns that the predicate names.
-- `Bulkhead.blocked`: excludes indexes on which too many scans block.
-- `Pruner._resolve`: the versions of an index that serve this scan, or the reason why no version
-  does.
+- `Bulkhead.blocked`: excludes indexes on which too many scans are blocked.
+- `Pruner._resolve`: the versions of an index that can answer this scan, or the reason why the scan
+  cannot use the index.
 - `FileNumberings.of`: one numbering of all files that these versions know.
 - `might_match`: evaluates the predicate over the versions, and returns one flag for each file.
 - `Pruner._needed`: for a scan with ORDER BY and LIMIT, the files that can hold one of the first

@@ -1,6 +1,6 @@
 """Prune request and answer: a scan's request, and the answer to the request, as typed records.
 
-``sql_ext/frontend/pruning.py`` converts between these records and the form in which they are sent.
+``sql_ext/frontend/pruning.py`` converts between these records and their wire format.
 """
 
 from __future__ import annotations
@@ -61,7 +61,8 @@ class PartialVisibility:
     """Additional flags for scans that see only some records of a Hudi slice's log files.
 
     Attributes:
-        skip: bool[n], True if no row of a file matches, not even a row that other queries hide.
+        skip: bool[n], True if a file has no matching row, even among the rows that other queries
+            hide.
         known: bool[n], True if at least one version indexed all rows that were ever written to the
             file.
     """
@@ -77,7 +78,7 @@ class Skip:
     Attributes:
         numbering: the name of the numbering of the table's files.
         skip: bool[n], True for each file that contains no matching row.
-        parts: the files in which some ranges, but not all, contain no matching row.
+        parts: the files in which only some ranges can contain a matching row.
         used: the versions on which the answer is based, as ``name@version``.
         narrows: whether the versions evaluated any part of the predicate except IS NOT NULL.
         partial: additional flags for a request with ``partially_visible``; None for other requests.
@@ -100,8 +101,8 @@ class PruneAnswer:
         reasons: for each reason, the number of indexes or parts of the predicate that the answer
             does not use.
         detail: details of the last reason, as text.
-        functions: the functions in the predicate that no index can evaluate, or other causes for
-            which parts of the predicate are unused.
+        functions: why the answer ignores parts of the predicate; usually the names of functions
+            that no index can evaluate.
     """
 
     skip: Skip | None

@@ -191,8 +191,7 @@ def describe_run(
 def _ranges_of_files(segments: pa.Table, count: int) -> list[tuple[Range, ...]]:
     """Returns for each file the key ranges that its segments cover, in ascending order.
 
-    Segments of a file share a range if no segment of another file is between them, so each file has
-    few ranges.
+    Neighbouring segments of the same file share a range, so each file has few ranges.
     """
     segments = segments.sort_by("first")
     file, first, last = (segments[name].to_numpy() for name in ("file", "first", "last"))
@@ -221,14 +220,17 @@ def _payloads_of(data: bytes, file: RunFileRef) -> tuple[npt.NDArray[np.uint8], 
 def _heads(
     payloads: npt.NDArray[np.uint8], begin: Codes
 ) -> tuple[npt.NDArray[np.uint8], Codes, Codes]:
-    """Returns each payload's shape, first key and last key (for a hash map: hashes, as int64)."""
+    """Returns each payload's shape, first key and last key.
+
+    The keys of a hash map are hashes, as int64.
+    """
     image = np.ascontiguousarray(payloads[begin[:, None] + np.arange(2, _HEAD_BYTES)])
     ends = image.view("<i8").astype(np.int64, copy=False)
     return payloads[begin], ends[:, 0], ends[:, 1]
 
 
 def _check_within(first: Codes, last: Codes, listed: tuple[Range, ...], file: RunFileRef) -> None:
-    """Raises CorruptError for segments outside the manifest's ranges, which look-ups would miss."""
+    """Raises CorruptError for a segment outside the manifest's ranges; look-ups would miss it."""
     ranges = np.array(listed, np.int64).reshape(-1, 2)
     place = np.searchsorted(ranges[:, 0], first, side="right") - 1
     if np.any(first > last) or np.any(place < 0) or np.any(last > ranges[place, 1]):

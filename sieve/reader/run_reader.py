@@ -63,7 +63,10 @@ class Run:
 
     @property
     def span(self) -> Range:
-        """A range of codes that includes all keys; empty (first above last) if there is no key."""
+        """A range of codes that includes all keys.
+
+        If there is no key, the range is empty: its first code is above its last.
+        """
         return self._codes.span
 
     def locations_in(self, intervals: CodeIntervals) -> Flags:
@@ -75,8 +78,7 @@ class Run:
 
         Returns:
             bool[locations of the run]: True for all locations with a key in the intervals, and
-            possibly for other locations. A more precise index gives True for fewer locations
-            without a key in the intervals.
+            possibly for other locations. A more precise index has fewer of these false positives.
 
         Raises:
             CorruptError: a file contradicts the manifest.
@@ -157,7 +159,7 @@ class Run:
         return found
 
     def holds_codes(self, codes: Codes, location: int) -> Flags:
-        """Returns for each code whether `locations_in`, given only this code, finds the location.
+        """Returns for each code whether `locations_in` finds the location for this code alone.
 
         Args:
             codes: int64[k], distinct and ascending.
@@ -177,7 +179,7 @@ class Run:
         return may_hold
 
     def holds_hashes(self, hashes: Hashes, location: int) -> Flags:
-        """Returns for each hash whether `locations_of`, given only this hash, finds the location.
+        """Returns for each hash whether `locations_of` finds the location for this hash alone.
 
         Args:
             hashes: uint64[q], distinct. Interpreted as signed numbers, the hashes are ascending.

@@ -4,7 +4,7 @@ A query with ORDER BY and LIMIT k, or with MIN or MAX, needs only the locations 
 of the first k rows. A row is *certain* if the index proves that the scan returns it. Each row
 belongs to one of three classes: NULL, NaN or key. The query's sort order also determines the order
 of the classes. The function `needed` adds up the certain rows, class by class, until it has k rows.
-The scan needs no rows of the classes after the class of the k-th row. If the k-th row has a key,
+The scan does not need the classes that follow the class of the k-th row. If the k-th row has a key,
 the scan needs only rows with keys up to a bound.
 
 Example: ``ORDER BY x DESC NULLS LAST LIMIT 10`` sorts the classes as NaN, key, NULL. With 3 certain
@@ -38,8 +38,8 @@ are two exceptions: Hudi slices with log files, and files with rows that queries
 rows."""
 
 BOUNDING_ANY_TIME: Final = frozenset(("iceberg",))
-"""Table formats in which the promise of `BOUNDING_FORMATS` holds also for a query of a branch, a
-tag or an earlier state of the table."""
+"""Table formats in which even a query of a branch, a tag or an earlier state of the table returns
+all rows that the file list counts."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

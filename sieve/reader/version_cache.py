@@ -1,8 +1,8 @@
 """Version cache: keeps open index versions in memory for the scans that use them.
 
-When a scan first needs an index, the cache reads the index's newest version. If a scan needs an
-index whose cached version is older than the time to live, a background thread checks whether a
-newer version exists. Scans of an earlier instant use earlier versions, which are immutable.
+When a scan first needs an index, the cache reads the index's newest version. If the cached version
+is older than the time to live, a background thread checks whether a newer version exists. Scans of
+an earlier instant use earlier versions, which are immutable.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from sieve.storage.interface import Store
 MAX_INDEXES = 256
 MAX_INSTANTS = 4096
 MAX_VERSIONS = 8
-"""The maximum number of versions of an index that a scan of partially visible slices uses."""
+"""The maximum number of an index's versions that a scan of partially visible Hudi slices uses."""
 
 Versions = tuple[OpenVersion, ...]
 _PastVersion = tuple[str, int]
@@ -75,8 +75,9 @@ class VersionCache:
     def newest(self, registration: Registration, ttl_s: float) -> CachedVersion:
         """Returns an index's newest version, from the cache if possible.
 
-        If the cached version is older than ``ttl_s`` seconds, also starts a reread in the
-        background. If the index is unreadable, the result contains the reason instead of a version.
+        If the cached version is older than ``ttl_s`` seconds, the method also starts a reread in
+        the background. If the index is unreadable, the result contains the reason instead of a
+        version.
         """
         return self._newest.get_fresh(
             registration.directory, lambda known: self._read(registration, known), ttl_s
@@ -85,7 +86,7 @@ class VersionCache:
     def in_memory(
         self, registrations: Iterable[Registration | None], request: PruneRequest
     ) -> dict[Column, OpenVersion]:
-        """Returns those indexes of a table that are already in memory and that a scan can use."""
+        """Returns the indexes of a table that are already in memory and that the scan can use."""
         cached = [self._newest.peek(one.directory) for one in registrations if one is not None]
         indexes = [one.index for one in cached if one is not None and one.index is not None]
         return {
@@ -98,8 +99,8 @@ class VersionCache:
         """Returns the versions of an index that a scan uses.
 
         A scan of the current state uses the newest version; a scan of an earlier instant uses the
-        version of that instant. A scan of partially visible slices also uses later versions,
-        because these cover log files that were appended after the instant.
+        version of that instant. A scan of partially visible slices also uses later versions, which
+        cover log files that writers appended after the instant.
         """
         found: list[OpenVersion] = []
         partial = request.partially_visible
@@ -118,8 +119,8 @@ class VersionCache:
         A scan of any instant can use any version, because each version identifies its files by
         path, length and time. The version of the instant lists more of the scan's files than other
         versions. If all versions are later than the instant, the first result is the oldest
-        retained version. The result is empty if there is only one version, or if the newest version
-        is not later than the instant.
+        retained version. The result is empty if the newest version is the only one. It is also
+        empty if the newest version is not later than the instant.
         """
         if newest.manifest.instant <= instant:
             return []

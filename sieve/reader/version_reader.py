@@ -29,9 +29,8 @@ from sieve.reader.verified_file import verified
 from sieve.storage.interface import Store
 
 MOST_EXTENT_BYTES: Final = 512 << 10
-"""If a version's run files have more bytes than this limit, a scan with ORDER BY and LIMIT uses
-only the least and greatest key of each location. Decoding all entries would take longer than a scan
-waits."""
+"""If a version's run files are larger than this limit, a scan with ORDER BY and LIMIT uses only
+each location's least and greatest key. Decoding all entries would take longer than a scan waits."""
 
 _NO_FLAGS: Final = np.zeros(0, np.bool_)
 
