@@ -20,7 +20,7 @@ class Column:
             element, the expression's SQL.
         type: Catalyst type of the indexed values.
         stored: the key by which an index identifies the column (`sieve.index_key`): the column's
-            names in the data files. Empty if the key equals the path.
+            names in the data files. `stored` is empty if the key equals the path.
     """
 
     path: tuple[str, ...]

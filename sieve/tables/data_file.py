@@ -15,9 +15,9 @@ class DataFile:
         path: absolute qualified path, as in Spark's listing; for a slice, the path of the base
             file, or of the first log file if there is no base file.
         length: length in bytes; for a slice, the sum over all its files.
-        mtime: modification time, ms since the epoch. For a slice, ``mtime`` is a number from 0 to
-            2^63 - 1 that is derived from the names and lengths of the slice's log files; for a
-            slice without log files, 0.
+        mtime: modification time, ms since the epoch. For a slice with log files, ``mtime`` is a
+            number from 0 to 2^63 - 1, derived from the names and lengths of the log files. For a
+            slice without log files, ``mtime`` is 0.
     """
 
     path: str
@@ -31,8 +31,8 @@ class FileCuts:
 
     Attributes:
         offsets: the offsets, ascending; empty if the file is one range, or is text.
-        footer: bytes at the file's end that a reader needs for each range; 0 for a file that is one
-            range.
+        footer: number of bytes at the file's end that a reader needs for each range; 0 for a file
+            that is one range.
     """
 
     offsets: tuple[int, ...]
@@ -45,7 +45,7 @@ class Changes:
 
     Attributes:
         folders: URIs of folders, including folders of dropped partitions.
-        files: the current files in these folders and at these paths.
+        files: the current files in `folders` and at `paths`.
         paths: paths of files in other folders, including deleted files.
     """
 

@@ -14,8 +14,8 @@ from sieve.tables.jvm_failures import FAILURES
 
 log = logging.getLogger(__name__)
 
-# Above this number of commits, a full listing takes no longer than reading each commit, because
-# Delta reads the full listing from a checkpoint.
+# Above this number of commits, a full listing takes no longer than reading each commit. Delta reads
+# a full listing from a checkpoint.
 _MOST_COMMITS: Final = 200
 
 
@@ -34,8 +34,8 @@ def list_changed(access: Any, since: Commit) -> tuple[frozenset[str], str] | Non
         since: the commit after which changes count.
 
     Returns:
-        The paths of all these files, and the current files as JSON in the form of
-        ``access.list()``; None if a full listing is necessary.
+        The paths of all added or removed files, and the current files as JSON in the form of
+        ``access.list()``. None if a full listing is necessary.
     """
     newest, _ = listed_commit(access)
     if newest.table != since.table or not 0 <= newest.version - since.version <= _MOST_COMMITS:

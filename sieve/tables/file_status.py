@@ -20,8 +20,9 @@ FileStatus = Literal["same", "unproven", "racy", "changed", "new"]
 """
 
 AS_IT_WAS: Final[tuple[FileStatus, ...]] = ("same", "unproven")
-"""Statuses of unchanged files. If the build proved nothing about a file, as for a file without
-rows, only the file's time is compared. Reading an unproven file again would prove nothing new."""
+"""Statuses of unchanged files. If the build proved nothing about a file (for example, a file
+without rows), only the file's time counts. Reading an unproven file again would prove nothing
+new."""
 
 
 def file_statuses(known: Locations, files: Sequence[DataFile]) -> list[FileStatus]:

@@ -11,14 +11,14 @@ INDEXED = ("parquet", "orc", "csv", "json", "hudi", "delta", "iceberg")
 """Formats that Sieve can index."""
 
 COUNTED = ("parquet", "orc", "hudi", "delta", "iceberg")
-"""Formats whose metadata contains row counts, so that counting rows reads no column."""
+"""Formats whose metadata contains row counts, so Spark counts rows without reading a column."""
 
 RECORDED = ("iceberg",)
 """Formats whose listing contains the row count of each file in place of its modification time."""
 
 
 RESERVED = "__sieve_"
-"""Prefix, in lower case, of the names of the columns that a build adds to a table's columns."""
+"""Lower-case prefix of the names of all columns that a build adds to a table's columns."""
 
 UNCHANGING = ("hudi", "delta", "iceberg")
 """Formats with immutable files; a listing contains only complete files."""
@@ -46,7 +46,7 @@ _HUDI = {
 
 
 def reads_whole_files(format_name: str, parts: Mapping[str, str]) -> bool:
-    """Returns whether scans of a table never split a file, however large the file is."""
+    """Returns whether every scan of a table reads each file as a whole, even a large file."""
     if format_name in UNCHANGING:
         return format_name != "iceberg"
     return format_name in TEXT_FORMATS and (
@@ -84,7 +84,7 @@ def refuse_names(name: str, columns: Sequence[str]) -> SieveError | None:
 
 
 def refuse_option(name: str, parts: Mapping[str, str]) -> SieveError | None:
-    """The error for options and types that make a value depend on the query's other columns."""
+    """Returns an error if a value depends on a query's other columns or on Spark's file splits."""
     if has_void(parts):
         return UnsupportedError(
             "SIEVE_UNSUPPORTED_TABLE",

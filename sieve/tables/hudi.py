@@ -17,18 +17,17 @@ from sieve.tables.jvm_failures import FAILURES
 
 log = logging.getLogger(__name__)
 
-# From version 8 on, a log file belongs to one commit, and listings show the file once the commit is
-# complete.
+# From table version 8 on, each log file belongs to one commit. Listings show the file as soon as
+# this commit is complete.
 _VERSIONS: Final = frozenset({"8", "9"})
 
-# The metadata of these actions names the written or replaced partitions; the metadata of other
-# actions does not.
+# Only the metadata of these actions names the partitions that the action wrote or replaced.
 _COMMITS: Final = frozenset({"commit", "deltacommit", "replacecommit"})
 _HARMLESS: Final = frozenset({"clean", "savepoint", "indexing"})
 _ROLLBACKS: Final = frozenset({"rollback", "restore"})
 
-# Above these numbers, a full listing takes no longer than listing the changed partitions, because
-# Hudi lists in parallel or uses its metadata table.
+# Above these numbers, a full listing takes no longer than a listing of the changed partitions. For
+# a full listing, Hudi lists in parallel or uses its metadata table.
 _MOST_COMMITS: Final = 50
 _MOST_PARTITIONS: Final = 100
 
@@ -44,14 +43,14 @@ _LOG_READERS: Final = 16
 
 # This list omits delete blocks, because only a full read shows how many rows a delete block hides.
 _ROW_BLOCKS: Final = frozenset({"AVRO_DATA_BLOCK", "PARQUET_DATA_BLOCK", "HFILE_DATA_BLOCK"})
-# The first header marks records of a MERGE that lack unassigned columns. The second header marks
-# blocks that replace earlier blocks.
+# The first header marks partial records: a MERGE wrote only the columns that it assigned. The
+# second header marks blocks that replace earlier blocks.
 _OTHER_HEADERS: Final = frozenset({"IS_PARTIAL", "COMPACTED_BLOCK_TIMES"})
 _WHOLE_RECORD_MODES: Final = frozenset({"COMMIT_TIME_ORDERING", "EVENT_TIME_ORDERING"})
 
 
 def refusal(parts: Mapping[str, str]) -> str | None:
-    """The reason why a table cannot be indexed, in the form of `formats.refuse_kind`.
+    """The reason why Sieve cannot index a table, in the form of `formats.refuse_kind`.
 
     None if Sieve can index the table.
 
@@ -76,7 +75,8 @@ def refusal(parts: Mapping[str, str]) -> str | None:
 def takes_whole_records(parts: Mapping[str, str]) -> bool:
     """Returns whether queries see every record exactly as it was written.
 
-    A record can hide another record of the same key, but Hudi never combines the two.
+    A record can hide another record of the same key, but Hudi never combines fields of both
+    records.
 
     Args:
         parts: the parts of the reader's fingerprint, which contains the table's properties, and the
@@ -107,8 +107,9 @@ def changed_partitions(access: Any, instant_ms: int) -> frozenset[str] | None:
         instant_ms: ms since the epoch.
 
     Returns:
-        The partitions. None if the timeline no longer contains the commit at ``instant_ms``, if too
-        many later commits or other actions follow, or if the table has no partitions.
+        The partitions. None if the timeline no longer contains the commit at ``instant_ms``, or if
+        the table has no partitions. Also None if too many commits follow, or an action that may
+        rewrite files in another way.
     """
     timeline = list(enumerate(json.loads(access.history().timeline())))
     own = [action for _, (action, done, at) in timeline if done and at == instant_ms]
@@ -133,7 +134,7 @@ def changed_partitions(access: Any, instant_ms: int) -> frozenset[str] | None:
 def _archived_since(access: Any, time_ms: int) -> bool:
     """Returns whether Hudi has archived commits since a given time.
 
-    Hudi archives commits in the order of their requested times. So Hudi can archive a commit that
+    Hudi archives commits in the order of their requested times. So an archived commit can have
     completed later than a commit in the active timeline.
     """
     folder = access.path(str(access.history().client().getArchivePath().toString()))
@@ -171,7 +172,7 @@ def list_changed(access: Any, instant_ms: int) -> tuple[frozenset[str], str] | N
 def find_appended(
     access: Any, files: Mapping[int, tuple[int, int, bool]], parts: Mapping[str, str]
 ) -> frozenset[int]:
-    """The slices whose only change since an earlier state is new log files with whole records.
+    """The slices that differ from an earlier state only by new log files with whole records.
 
     Args:
         files: maps a slice's number in the last listing to an earlier length and time of the slice,
@@ -179,7 +180,8 @@ def find_appended(
             including hidden rows.
 
     Returns:
-        The numbers of these slices. `frame` can now read only their appended log files.
+        The numbers of these slices. `frame` can now read only the appended log files of these
+        slices.
     """
     if not files or not takes_whole_records(parts):
         return frozenset()

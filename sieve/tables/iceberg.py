@@ -26,14 +26,14 @@ def listed_commit(access: Any) -> Commit | None:
 
 
 def list_changed(access: Any, since: Commit) -> tuple[frozenset[str], str] | None:
-    """Returns the data files of the manifests that only one of two snapshots contains.
+    """Returns the data files in manifests that belong to only one of two snapshots.
 
     Args:
-        since: the commit of the earlier snapshot, which is compared with the listed snapshot.
+        since: the commit of the earlier snapshot. The later snapshot is the listed snapshot.
 
     Returns:
-        The paths of the data files; and those of the data files that the listed snapshot contains,
-        as JSON in the form of ``access.list()``. None if a full listing is necessary.
+        The paths of these data files. Then, as JSON in the form of ``access.list()``, the data
+        files among them that the listed snapshot contains. None if a full listing is necessary.
     """
     newest = listed_commit(access)
     if newest is None or newest.table != since.table:

@@ -8,4 +8,4 @@ from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 
 FAILURES: Final = (Py4JError, PySparkException)
-"""Exceptions of JVM calls. PySpark converts some Java exceptions, and passes on the others."""
+"""Exceptions of JVM calls. PySpark converts only some Java exceptions to exceptions of its own."""

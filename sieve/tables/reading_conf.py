@@ -15,10 +15,10 @@ _FIELDS_OF_STRUCTS: Final = "spark.sql.optimizer.nestedSchemaPruning.enabled"
 def reading_conf(session: Any, parts: Mapping[str, str], *, whole_texts: bool) -> Conf:
     """The settings for a copy of the session that reads one column of a table.
 
-    The build reads all fields of a struct with a default, because Spark loses the default in a read
-    of only some fields. If values have a maximum width, the limit of rows per batch is enough, so
-    the function removes the limit of bytes. From 4.1 on, Spark measures a batch after each row. For
-    numbers, this measuring takes longer than the rest of the reading; for texts, the measuring
+    Spark loses a struct's default if it reads only some fields of the struct. So the build reads
+    all fields of a struct with a default. If values have a maximum width, the limit of rows per
+    batch is enough, so the function removes the limit of bytes. From 4.1 on, Spark measures a batch
+    after each row. Measuring numbers takes longer than the rest of the reading. Measuring texts
     takes a third as long as the rest of the reading.
 
     Args:

@@ -1,4 +1,4 @@
-"""What a table's properties in the catalog say: its identity and its registered indexes."""
+"""A table's identity and its registered indexes, from the table's properties in the catalog."""
 
 from __future__ import annotations
 
@@ -41,19 +41,22 @@ class RegisteredInfo:
         return key
 
     def key_of(self, name: Sequence[str]) -> tuple[str, ...]:
-        """The key of the indexed column with this name, ignoring case; else ``name``."""
+        """The key of the indexed column with this name, ignoring case.
+
+        Returns ``name`` if no indexed column has this name.
+        """
         wanted = [part.lower() for part in name]
         keys = (one.column for one in self.registrations.values())
         return next((key for key in keys if [part.lower() for part in key] == wanted), tuple(name))
 
 
 def registered_info_from(raw: Mapping[str, Any]) -> RegisteredInfo:
-    """Makes the record from the shim's JSON, already parsed."""
+    """Makes the record from the shim's parsed JSON."""
     return RegisteredInfo(**registered_members(raw))
 
 
 def registered_members(raw: Mapping[str, Any]) -> dict[str, Any]:
-    """The members of `RegisteredInfo` as a dict from name to value, from the shim's parsed JSON."""
+    """Returns a dict with the members of `RegisteredInfo`, from the shim's parsed JSON."""
     properties = raw.get("registrations", {})
     return {
         "identity": identity_from(raw),

@@ -67,8 +67,8 @@ class RegisteredTable:
         """
         key, value = property_key(name), render_registration(registration)
         with _registering:
-            # Reads the properties first, so that the call fails before any change if the metastore
-            # is unavailable.
+            # Read the properties first. If the metastore is unavailable, the call then fails before
+            # it changes anything.
             now = registrations(self.refresh_registry())
             if now.get(name) != (in_place_of or self.info.registrations.get(name)):
                 raise InvalidInputError(
@@ -99,8 +99,8 @@ class RegisteredTable:
         If another index now has the name, the method leaves the property unchanged.
 
         Raises:
-            UnavailableError: the metastore refuses or does not answer; the property may still
-                exist.
+            UnavailableError: the metastore refuses the request or does not reply; the property may
+                still exist.
         """
         now = registrations(self.refresh_registry()).get(name)
         if now is not None and now.uuid != registration.uuid:
@@ -111,10 +111,12 @@ class RegisteredTable:
             raise self._unavailable(error) from error
 
     def declare(self, columns: str) -> None:
-        """Writes the property that declares columns to index; removes it if ``columns`` is empty.
+        """Writes the property that declares which columns to index.
+
+        If ``columns`` is empty, the method removes the property.
 
         Raises:
-            UnavailableError: the metastore refuses or does not answer.
+            UnavailableError: the metastore refuses the request or does not reply.
         """
         try:
             if columns:
@@ -131,7 +133,7 @@ class RegisteredTable:
             The table's properties.
 
         Raises:
-            UnavailableError: the metastore refuses or does not answer.
+            UnavailableError: the metastore refuses the request or does not reply.
         """
         try:
             properties: Mapping[str, str] = json.loads(self._access.publish())

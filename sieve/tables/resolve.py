@@ -85,7 +85,7 @@ def open_registered(
 
 
 def _forget_listing(session: Any, parts: Sequence[str]) -> None:
-    """Invalidates the session's cached listing of the table, so that a build sees current files."""
+    """Invalidates the session's cached listing of the table, so a build sees the current files."""
     if len(parts) == 3 and parts[0] == "spark_catalog":
         parts = parts[1:]
     if len(parts) > 2:

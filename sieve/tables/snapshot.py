@@ -1,10 +1,10 @@
-"""Snapshots: a table's files at one time, each of which is stable or racy.
+"""Snapshots: a table's files at one time; each file is stable or racy.
 
 A file is stable if every later write must change the file's modification time. A file that was
 modified too recently is racy: the next write can change the file's content without changing its
-modification time. The definition is git's rule for "racily clean" entries. The coarsest file
-systems store times with a resolution of two seconds. If a file's time has a fraction of a second,
-the resolution is below a second.
+modification time. Git uses the same rule for "racily clean" entries. The coarsest file systems
+store times with a resolution of two seconds. If a file's time has a fraction of a second, the file
+system's resolution is below a second.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ from sieve.tables.table import CatalogTable
 
 RACY_MS = 2000
 FINE_RACY_MS = 1000
-"""The number of ms for which a file is racy if its modification time has a fraction of a second."""
+"""A file is racy for this many ms if its modification time has a fraction of a second."""
 FOREIGN_CLOCK_MS = 60_000
-"""Assumed maximum skew between the driver's clock and the clock of a file system that Sieve cannot
+"""Assumed maximum clock skew between the driver and a file system whose clock Sieve cannot
 query."""
 
 

@@ -89,7 +89,7 @@ class CatalogTable(RegisteredTable):
         return None if told < 0 else told
 
     def commit(self) -> Commit | None:
-        """The listed commit of a Delta or Iceberg table, or the newest commit if none was listed.
+        """The listed commit of a Delta or Iceberg table; without a listing, the newest commit.
 
         Returns:
             None for tables of other formats, and for tables without numbered commits.
@@ -138,18 +138,19 @@ class CatalogTable(RegisteredTable):
         """A frame over the rows of some files, from which a build reads one column.
 
         The frame reads files as a query does, but the job fails if a file is unreadable or missing.
-        The column `LOCATION` contains the position p of the row's file in ``numbers``, or, with
-        ``cuts``, the position of the row's range among all ranges. For files in ``appended_only``,
-        the frame reads only the appended log files. In CSV and JSON, a plan with `LOCATION` reads
-        all columns of a record. A corrupt record becomes one row with the location -1 - p, and ends
-        the reading of the file or range. A row for which an expression fails also gets the location
-        -1 - p. If the column contains arrays, the frame has one row for each element; an array
-        without elements gives one row with NULL. For the kind `SUBSTRING`, the frame has one row
-        for each location, with an array of all distinct substrings of the location's texts.
+        The column `LOCATION` contains the position p of the row's file in ``numbers``. With
+        ``cuts``, p is the position of the row's range among all ranges. For files in
+        ``appended_only``, the frame reads only the appended log files. In CSV and JSON, a plan with
+        `LOCATION` reads all columns of a record. A corrupt record becomes one row with the location
+        -1 - p, and ends the reading of the file or range. A row for which an expression fails also
+        gets the location -1 - p. If the column contains arrays, the frame has one row for each
+        element; an array without elements gives one row with NULL. For the kind `SUBSTRING`, the
+        frame has one row for each location, with an array of all distinct substrings of the
+        location's texts.
 
         Args:
             numbers: numbers of the files.
-            appended_only: files, as returned by `appended`, of which to read only the appended log
+            appended_only: files (from `appended`) of which the frame reads only the appended log
                 files.
             cuts: for each file, the offsets at which to split the file; an empty sequence splits no
                 file.

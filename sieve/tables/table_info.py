@@ -46,7 +46,7 @@ class TableInfo(RegisteredInfo):
         return next((column for column in self.columns if column.key == key), None)
 
     def name_of(self, key: tuple[str, ...]) -> tuple[str, ...]:
-        """The key of an index with the names of the table's columns, instead of those in the files.
+        """An index's key in which the table's column names replace the names in the files.
 
         Returns ``key`` if the table has no such column.
         """
