@@ -54,8 +54,8 @@ _WHY: Final[Mapping[FileStatus, str]] = {
     "record does",
     "changed": CHANGED,
 }
-"""For each status of a file, the reason why queries always read the file; empty if queries can skip
-the file."""
+"""Maps each status of a file to the reason why queries always read the file. If queries can skip
+the file, the reason is empty."""
 _NAMED: Final = 10
 """The maximum number of files that an error message about lost rows names."""
 
@@ -74,7 +74,7 @@ class CheckedFile:
 class _Seen:
     """What CHECK counted in a location: rows, NULLs, NaNs, missed keys and damaged records.
 
-    ``missed`` counts the rows whose location a look-up of the row's key did not find.
+    ``missed`` counts the rows for which a look-up of the row's key did not find the row's location.
     """
 
     rows: int = 0
@@ -99,11 +99,11 @@ def check_index(
     Args:
         percent: the percentage, above 0, of the files that CHECK reads. Stale files do not count.
             If any file is not stale, CHECK reads at least one file.
-        draw: chooses the files that CHECK reads among the files that are not stale.
+        draw: chooses the files that CHECK reads; all files are candidates except stale files.
 
     Returns:
-        One result for each file that CHECK read, each stale file, and each file of the index that
-        the table no longer contains, sorted by path.
+        The results, sorted by path. Each file that CHECK read, each stale file, and each indexed
+        file that the table no longer contains has one result.
 
     Raises:
         UnsupportedError: a later release of Sieve wrote the index.
@@ -176,7 +176,7 @@ def _read(
     places: Counts,
     environment: Environment,
 ) -> list[_Seen]:
-    """Reads files range by range; ``places`` has, for each file, its slots in the index's runs."""
+    """Reads files range by range; ``places`` contains each file's slots in the index's runs."""
     runs = index.manifest.runs
     column = Column(index.manifest.column, index.manifest.type)
     begins = np.cumsum([0, *(run.locations for run in runs)])
@@ -189,7 +189,7 @@ def _read(
             np.where(first[some.owners] < 0, -1, first[some.owners] + some.within).tolist()
             for first in firsts
         ]
-        # A file without keys is in no run. An index that has only such files has no run.
+        # A file without keys is in no run. If no file has a key, the index has no run.
         for rounds in shared_rounds([runs[k] for k in numbers_of_runs]):
             files = len(own)
             environment.describe_job(f"checking {index.manifest.name}, {files} files")

@@ -19,13 +19,13 @@ from sieve.workload.benefit import Benefit
 from sieve.workload.suggest import ColumnTest
 
 _ERROR: Final = 0.1
-"""ADVISE suggests an index only if the index would help even if queries read this share more than
-estimated. Otherwise CREATE, whose sample differs, could report that the values are in most
+"""ADVISE suggests only indexes that would help even if queries read this share more than estimated.
+CREATE draws another sample. Without this margin, CREATE could report that the values are in most
 files."""
 
 
 def column_test(table: CatalogTable, column: Column, environment: Environment) -> ColumnTest:
-    """Estimates how many files queries read with an index on a column with default options.
+    """Estimates how many files queries read with a default index on a column.
 
     Raises:
         The same errors as `estimate_index`.
@@ -38,7 +38,8 @@ def column_test(table: CatalogTable, column: Column, environment: Environment) -
 def tested_by_build(manifest: Manifest) -> ColumnTest:
     """The expected number of files that queries read with a version of an index.
 
-    The version stores only the number of NULLs. The function assumes that each is in another file.
+    The version stores only the number of NULLs. So the function assumes that each NULL is in a
+    different file.
     """
     stats = manifest.stats
     expected = expected_of_version(manifest)

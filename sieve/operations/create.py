@@ -1,4 +1,4 @@
-"""CREATE: builds and registers one or more indexes, or none of them if one fails."""
+"""CREATE: builds and registers one or more indexes; if one index fails, CREATE creates none."""
 
 from __future__ import annotations
 
@@ -141,8 +141,8 @@ def _begin(
         ) from error
     index = _Begun(one, registration, store, directory)
     try:
-        # Sets permissions while the folder is still empty, so that users without access to the
-        # table can never read the table's keys in the index.
+        # Set permissions while the folder is still empty. Then users without access to the table
+        # can never read the table's keys in the index.
         tables = environment.open_store(info.identity.location)
         store.restrict(directory, tables.permissions(info.identity.location))
         write_creation_record(store, directory, one.name, info.identity)
@@ -222,12 +222,12 @@ def _undo(
             else:
                 table.unregister(name, own)
         except SieveError:
-            # The code could not remove the registration of this complete index, so the index's
-            # files must remain.
+            # The registration of this complete index still exists, so the index's files must
+            # remain.
             kept.add(index.directory)
     for index in begun:
         if index.directory not in kept:
-            # An error of this deletion must not hide the error with which CREATE has failed.
+            # If this deletion fails, too, its error must not hide the error of CREATE.
             with contextlib.suppress(SieveError):
                 delete_index(index.store, index.directory)
 

@@ -13,9 +13,9 @@ def owner_of_damaged(store: Store, folder: str) -> TableIdentity | None:
     """Returns the table to which an index with a damaged newest version belongs.
 
     Returns:
-        The table that the newest readable version names. If no version is readable, the table that
-        the creation record names. None if no version exists, or if neither a version nor the record
-        is readable.
+        The table that the newest readable version names. If no version is readable, the creation
+        record names the table. None if no version exists, or if all versions and the record are
+        unreadable.
 
     Raises:
         UnsupportedError: a later release of Sieve wrote a version of the index.

@@ -59,8 +59,8 @@ def drop_index(table: RegisteredTable, index: RegisteredIndex, environment: Envi
 
     Raises:
         UnavailableError: the store or the metastore does not answer. If the store does not answer
-            at first, nothing has changed. If the metastore does not answer, another DROP can do the
-            remaining steps.
+            before DROP publishes the tombstone, nothing has changed. If the metastore does not
+            answer, another DROP can do the remaining steps.
     """
     # If DROP removed only the property, the table's next REFRESH would register the index again.
     check_reachable(index)

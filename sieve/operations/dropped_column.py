@@ -38,7 +38,8 @@ def leave_out_dropped(
     """Separates the indexes on dropped columns from all other indexes.
 
     Returns:
-        The indexes whose column exists, and the problem of each other index by its name.
+        The indexes whose column exists; and a dict from the name of each other index to its
+        problem.
     """
     problems = {index.name: dropped_column(info, index.manifest) for index in indexes}
     return (

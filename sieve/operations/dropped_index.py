@@ -1,4 +1,4 @@
-"""Statements about all indexes of a table succeed if another session drops one of the indexes."""
+"""A statement about all indexes of a table succeeds even if another session drops one of them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from sieve.tables.registered_table import RegisteredTable
 def leave_out_if_dropped(
     index: RegisteredIndex, table: RegisteredTable, *, every: bool
 ) -> Iterator[None]:
-    """Ends the block without an error if the index has been dropped meanwhile.
+    """Suppresses the block's error if another session has dropped the index meanwhile.
 
     Args:
         every: whether the statement is about all indexes of the table. If the statement names the
@@ -29,7 +29,7 @@ def leave_out_if_dropped(
 
 
 def _is_dropped(index: RegisteredIndex, table: RegisteredTable) -> bool:
-    """Returns whether the table no longer registers the index; False if this is unknown."""
+    """Returns True if the table certainly no longer registers the index."""
     try:
         now = registrations(table.refresh_registry()).get(index.name)
     except UnavailableError:

@@ -74,7 +74,7 @@ _LEAST_CUTS: Final = 64
 _PER_CHANGE: Final = 4
 """The expected number of cuts for each pair of neighbouring sampled keys in different locations.
 
-This number is above 1, because keys between both sampled keys can be in further locations.
+This number is above 1, because keys between the two sampled keys can be in further locations.
 """
 _warm: Final[set[str]] = set()
 """The Spark applications in which ESTIMATE has already read a column.
@@ -339,8 +339,8 @@ class _Estimating:
         files, seen, tiling = self.files, self.shared.seen, self.tiling
         counts = [seen.rows, seen.nulls, seen.nans]
         if not self.chosen.is_all:
-            # The estimate assumes that each file has one range, and that the other files have as
-            # many rows as the chosen files.
+            # The estimate assumes that each file has one range, and that files outside the sample
+            # have as many rows as the chosen files.
             files = self.every
             counts = [np.resize(tiling.of_files(some), len(files)) for some in counts]
             tiling = whole_files([file.length for file in files])
@@ -352,7 +352,7 @@ class _Estimating:
 def _seconds_to_warm_up(few: ColumnProfile, options: IndexOptions, probes: Probes) -> float:
     """Reads a few files if this is the application's first ESTIMATE; returns the seconds taken.
 
-    The first reading takes longer than later ones, because it starts Python and compiles code.
+    The first reading takes longer than later readings, because it starts Python and compiles code.
     """
     values = few.values
     assert not isinstance(values, LocalRows)

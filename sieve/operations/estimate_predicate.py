@@ -61,7 +61,7 @@ def ends(asked: Asked | None, column: Column, of: ColumnProfile) -> npt.NDArray[
 
 
 class _Gathered:
-    """Replaces an index in the evaluation of a predicate, and records the looked-up key ranges."""
+    """Stands in for an index in the evaluation of a predicate, and records the key ranges."""
 
     def __init__(self, encoder: Encoder, null_proof: bool, n: int) -> None:
         self.encoder = encoder
@@ -76,7 +76,7 @@ class _Gathered:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Shown:
-    """Replaces an index in the evaluation of a predicate, and looks up keys in a run in memory."""
+    """Stands in for an index in the evaluation of a predicate; looks up keys in a run in memory."""
 
     sample: Sample
     null_proof: bool

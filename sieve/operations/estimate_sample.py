@@ -20,8 +20,7 @@ FEW: Final = 2
 _OF_JOB: Final = 0.1
 """Seconds that a Spark job takes if the application is warm and the job reads no data."""
 _OF_STEP: Final = 0.3
-"""Seconds that a build takes to make a run or a hash map if the application is warm and the column
-has few keys."""
+"""Seconds that a build in a warm application takes to make a run or a hash map of few keys."""
 _READINGS: Final = 1.5
 """A build reads the column with two jobs. This number is the time of both jobs, divided by the time
 of the second job.

@@ -29,9 +29,10 @@ class Wanted:
 def with_default_names(columns: Sequence[Column], taken: Taken, info: TableInfo) -> list[Wanted]:
     """Gives an index on each column its default name.
 
-    If an index on another column has this name, a number is appended: the indexes on ``a + b`` and
-    ``a * b`` have the names ``a_b_sieve`` and ``a_b_sieve_2``. If the table no longer has the other
-    column, the name stays, and `refuse_taken` tells the user to drop that index.
+    If an index on another column has this name, the function appends a number. Example: the indexes
+    on ``a + b`` and ``a * b`` get the names ``a_b_sieve`` and ``a_b_sieve_2``. If the table no
+    longer has the other column, the function appends no number. `refuse_taken` then tells the user
+    to drop the index on the dropped column.
     """
     others = {name: key for name, key in taken.items() if info.column_of(key) is not None}
     wanted = []

@@ -13,7 +13,7 @@ from sieve.metadata.records import VALUE, Expected
 from sieve.workload.benefit import Benefit, benefit_of
 
 TEXT_BYTES: Final = 12
-"""A substring index is judged by queries for texts of this length. Example: the last part of a
+"""Sieve judges a substring index by queries for texts of this length, such as the last part of a
 UUID."""
 
 
@@ -27,9 +27,8 @@ def benefit(
 ) -> Benefit | None:
     """Returns the benefit of an index with the given expected reads; None if the column has no key.
 
-    The benefit of a substring index is never `Benefit.CANNOT`. Queries look for rare words, even if
-    the texts consist almost wholly of sequences that are in all files, such as the digits of a
-    UUID.
+    The benefit of a substring index is never `Benefit.CANNOT`. Even if most sequences in the texts
+    occur in all files, such as the digits of UUIDs, queries look for rare words.
 
     Args:
         kind: the kind of the index.

@@ -42,10 +42,10 @@ def orphans(
 ) -> Iterator[Orphan]:
     """Yields the orphans of one database.
 
-    An unregistered index is usually not an orphan if its table exists, because statements on the
-    table register the index again. The index is an orphan if a usable index with the same name is
-    registered in the table, or if the newest version of the unregistered index is damaged. An index
-    that a later release wrote is not an orphan.
+    An unregistered index of an existing table is usually no orphan, because statements on the table
+    register the index again. An unregistered index is an orphan if its newest version is damaged.
+    It is also an orphan if its table registers a usable index with the same name. An index that a
+    later release wrote is not an orphan.
 
     Args:
         root: the folder that contains index folders, perhaps also of other databases.
@@ -66,7 +66,8 @@ def orphans(
         return
     now = store.now_ms(root)
     for record in candidates:
-        # A CREATE that is still running looks like one that died, and can run for up to a day.
+        # The folder of a running CREATE looks like the folder of a CREATE that died. A CREATE can
+        # run for up to a day.
         floor_of = floor_ms if record.registered else max(floor_ms, FLOOR_MS)
         if record.written_ms > now - floor_of:
             continue
@@ -119,8 +120,8 @@ def _why(
     own = [names for table, names in tables.items() if same_table(manifest.table, table)]
     if not own:
         return "its table is gone"
-    # If two drivers create indexes with the same name at the same time, both can succeed. The
-    # table's registration then refers to the later of the two indexes.
+    # If two drivers create indexes with the same name at the same time, both can succeed. The table
+    # then registers the index that was created later.
     other = own[0].get(manifest.name)
     if other is None or other.root != root:
         return ""

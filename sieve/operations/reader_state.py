@@ -16,7 +16,7 @@ many characters."""
 
 
 def reader_problem(info: TableInfo, manifest: Manifest) -> str | None:
-    """Returns why this session's queries ignore a ready version, and a remedy; None if they use it.
+    """Returns the reason and a remedy if this session's queries ignore a ready version, else None.
 
     Args:
         info: the table as this session resolves it, with the column that the version indexes.

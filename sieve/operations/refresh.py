@@ -56,7 +56,8 @@ class RefreshMode(Enum):
     INCREMENTAL = auto()
     """The refresh reads new and changed files."""
     COMPACT = auto()
-    """The refresh reads all files, unless the index is one run without invalid locations."""
+    """The refresh reads all files, unless an up-to-date index is one run without invalid
+    locations."""
     FULL = auto()
     """The refresh reads all files."""
 
@@ -64,7 +65,7 @@ class RefreshMode(Enum):
 class _OvertakenError(Exception):
     """Another refresh removed a file that this refresh reuses.
 
-    The exception carries the version that the other refresh published.
+    The exception contains the version that the other refresh published.
     """
 
     def __init__(self, newest: Manifest) -> None:
@@ -165,7 +166,7 @@ def _refreshed(
 def _moved_on(
     base: Manifest, snapshot: Snapshot, index: Usable, environment: Environment
 ) -> Manifest:
-    """Returns the version, or a successor if the table has later commits with the same files."""
+    """Returns the version, or a new version if later commits of the table have the same files."""
     if snapshot.commit == base.commit:
         return base
     environment.changing()

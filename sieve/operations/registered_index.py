@@ -1,4 +1,4 @@
-"""Registered indexes of a table. Each index is a record, whose class is the index's state.
+"""Registered indexes of a table. Each index is a record; its class is the state of the index.
 
 A registration is a table property that names the index's folder. A registered index need not be
 usable: its folder can be unreachable, damaged, missing, or half deleted by a DROP. `open_index`
@@ -192,7 +192,7 @@ def store_of(index: RegisteredIndex) -> Store:
 
 
 def only_usable(indexes: Iterable[RegisteredIndex]) -> list[Usable]:
-    """Returns those indexes that are `Ready` or `Disabled`."""
+    """Returns the indexes that are `Ready` or `Disabled`."""
     return [index for index in indexes if isinstance(index, Ready | Disabled)]
 
 
@@ -264,7 +264,7 @@ def list_indexes(
     identity: TableIdentity,
     environment: Environment,
 ) -> dict[str, RegisteredIndex]:
-    """Opens all indexes of a table; returns a dict from name to index, malformed ones last."""
+    """Opens all indexes of a table; returns a dict by name, with malformed indexes at the end."""
     opened = {
         name: open_index(name, registration, identity, environment)
         for name, registration in registrations.items()

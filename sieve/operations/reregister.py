@@ -22,7 +22,7 @@ def reregister(
     environment: Environment,
     names: Container[str] | None = None,
 ) -> list[str]:
-    """Registers those indexes of a table that the table's properties do not register.
+    """Registers the indexes of a table that the table's properties do not register.
 
     Args:
         indexes: the table's registered indexes. A missing index can take the name of a registered

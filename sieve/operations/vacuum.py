@@ -40,7 +40,7 @@ class Vacuumed:
 
 
 def vacuum_index(index: Usable, retention: Retention) -> Vacuumed:
-    """Deletes old temporary files, and runs and file list parts that no retained version names.
+    """Deletes old temporary files, and all index data that no retained version names.
 
     Apart from temporary files, VACUUM deletes only files that a manifest or an old pending write
     names. VACUUM keeps all manifests, so that version numbers have no gaps. If a VACUUM is
@@ -48,7 +48,7 @@ def vacuum_index(index: Usable, retention: Retention) -> Vacuumed:
 
     Raises:
         UnavailableError: the store does not answer, or it lists fewer versions than exist.
-        CorruptError: a version is damaged, so VACUUM does not know which files the version names.
+        CorruptError: a version is damaged, so VACUUM does not know which files this version names.
         ConflictError: another session dropped the index during the VACUUM.
     """
     with report_if_dropped(index.name, index.store, index.directory):
