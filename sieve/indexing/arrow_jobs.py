@@ -81,8 +81,8 @@ def spare_next_task() -> None:
     loaders = (getattr(sys.modules.get(name), "__loader__", None) for name in ("pyspark", "sieve"))
     archives = {loader.archive for loader in loaders if isinstance(loader, zipimporter)}
     for path, importer in list(sys.path_importer_cache.items()):
-        # Tasks do not change JAR files, or the archives of PySpark and Sieve. Other archives that
-        # users add keep their importers.
+        # Tasks never change a JAR file, or the archives of PySpark and Sieve. All other archives
+        # keep their importers.
         if type(importer) is zipimporter and (
             importer.archive in archives or importer.archive.endswith(".jar")
         ):

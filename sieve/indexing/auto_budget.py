@@ -36,8 +36,8 @@ _KEY_SECONDS: Final = 1.5e-6
 _SHARED: Final = 3
 
 _SCATTERED: Final = 0.5
-"""If at least this share of pairs of neighbouring keys is split between different locations,
-queries with intervals alone usually read too much."""
+"""The share of neighbouring keys that are in different locations. From this share on, queries with
+intervals alone usually read too much."""
 
 Limit = Literal["bytes", "seconds"]
 
@@ -138,8 +138,8 @@ def plan_map(
 def map_is_likely(profile: Profile, options: IndexOptions) -> bool:
     """Returns whether a build is likely to choose a hash map.
 
-    If the function returns True, the reading step collects the map's pairs, which saves another
-    reading of the column.
+    If the function returns True, the reading step collects the map's pairs. Then the build need not
+    read the column again.
     """
     if options.shape == "map":
         return True
@@ -174,11 +174,12 @@ def map_limit(size: int, keys: int, rows: int, n_files: int) -> Limit | None:
 def map_left_out(manifest: Manifest) -> Limit | None:
     """Returns the limit that prevented a hash map in a version, or None.
 
-    Returns None if the user has set the budget or the shape, if the version has a map, or if
-    queries would not read less with a map.
+    Returns None if the version has a map, or if queries would not read less with a map. Also
+    returns None if the user has set the budget or the shape.
     """
     stats, options = manifest.stats, manifest.options
-    # The code below uses only the ratio of `reads` to `least`, so any size of a location will do.
+    # The code below uses only the ratio of `reads` to `least`, so the size of a location can be any
+    # number.
     reads, least = files_read(stats.expected, 1), least_read(stats.expected, 1)
     if "present" not in reads or not options.automatic or options.shape != "auto":
         return None

@@ -12,7 +12,7 @@ Batches: TypeAlias = Iterator[pa.RecordBatch]
 
 
 def together(batch: pa.RecordBatch, column: int) -> Iterator[tuple[int, pa.RecordBatch]]:
-    """Yields each value of a column, with consecutive rows of the same value as one batch."""
+    """Groups consecutive rows with the same value in a column; yields each value and its rows."""
     if batch.num_rows == 0:
         return
     runs = pc.run_end_encode(batch.column(column))

@@ -18,7 +18,7 @@ PAIRS: Final = pa.schema([("code", pa.int64()), ("location", pa.int32()), ("rows
 
 
 def unpack_pairs(batches: Batches) -> Batches:
-    """A step that unpacks cuts, each of which has one key, to rows of `PAIRS`."""
+    """A step that unpacks cuts to rows of `PAIRS`; each cut has one key."""
     for batch in batches:
         cuts = unpack(batch.column("cuts").to_pylist())
         columns = [pa.array(each) for each in (cuts.first, cuts.location, cuts.rows)]

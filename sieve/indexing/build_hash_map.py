@@ -25,8 +25,8 @@ _PAIRS_PER_MAP = 1 << 19
 """Number of pairs in a map, which one task builds. With this number of pairs, the arrays of the
 construction ("peeling") fit into a core's cache. Compared with four times as many pairs, peeling
 takes a third less time, and the maps have 1.4 % more bytes."""
-# If a key is in several files, the size of a map is only an estimate, so the build plans maps for
-# this share of the budget.
+# If keys are in several files, a map can become larger than estimated. So the build plans maps for
+# only this share of the budget.
 _CAUTION = 0.97
 _WORTHWHILE_BITS = 6
 """If fingerprints have this many bits, a query for an absent key reads 1.6 % of a file on
@@ -47,7 +47,7 @@ class CollectedPairs:
 
 
 class SharedPairs:
-    """The pairs of key hash and location, from which one or more runs with hash maps are made.
+    """The pairs of key hash and location from which a build makes runs with hash maps.
 
     Args:
         values: all rows, with the columns ``v`` (the indexed column) and `LOCATION`; see
@@ -74,7 +74,10 @@ class SharedPairs:
             self._pairs.unpersist()
 
     def _packed(self) -> CollectedPairs:
-        """Returns the pairs of the reading step; if it collected none, reads the column again."""
+        """Returns the pairs of the reading step.
+
+        If the reading step collected no pairs, the method reads the column again.
+        """
         if self._collected is not None:
             return self._collected
         sample, seen = self._sample, self._seen
@@ -95,8 +98,8 @@ class SharedPairs:
 
         Args:
             budget: maximum size of all maps together, in bytes.
-            worth: the maximum number of bytes that fingerprints may take to save a query for an
-                absent key one location.
+            worth: the price of a location: fingerprints may take this many bytes if they save each
+                query for an absent key one location.
 
         Raises:
             InvalidInputError: the budget is too small for the number of keys. The message names a
@@ -146,8 +149,9 @@ def fit_maps(
         keys: approximate number of distinct keys.
         n_files: number of locations.
         budget: maximum size of all maps together, in bytes.
-        worth: the maximum number of bytes that fingerprints may take to save a query for an absent
-            key one location. If ``worth`` is infinite, only the budget limits the fingerprints.
+        worth: the price of a location: fingerprints may take this many bytes if they save each
+            query for an absent key one location. If ``worth`` is infinite, only the budget limits
+            the fingerprints.
 
     Raises:
         InvalidInputError: the budget is too small for the number of keys. The message names a

@@ -2,7 +2,7 @@
 
 By default, a build reads the column twice. The first reading draws a sample, from which the build
 estimates how often queries lie in each gap between keys. The second reading reads all rows, and
-divides each location's keys at those gaps that are worth one more interval. Even for a large table,
+divides each location's keys at every gap that is worth one more interval. Even for a large table,
 the intermediate data is only a few times as large as the budget. The shape `sieve` needs more
 intermediate data, because it stores every key.
 """
@@ -83,9 +83,9 @@ def build_run(
     Args:
         frame: all rows of some files, read as a query reads them, and the `LOCATION` of each row.
         whole: the same rows, with whole files as `LOCATION`.
-        counting: the number of rows of each file, or a data frame of the same rows, which Spark
-            counts without reading a column; None if Spark cannot count the rows in this way. If the
-            build reads fewer or more rows of a file than counted, every query must read the file.
+        counting: the number of rows of each file, or a data frame of the same rows. None if Spark
+            cannot count the rows of this frame without reading a column. If the build reads fewer
+            or more rows of a file than counted, every query must read the file.
         encoder: the encoder of the runs that the version reuses; None if it reuses no run.
         added: bool[n], whether the build reads only appended rows of a file. Other runs contain the
             file's earlier rows. If any flag is true, the build chooses no hash map.
@@ -105,7 +105,7 @@ def build_run(
             write_file=write_file,
         )
         if profile.write_file and not surely_shared(index_dir, frame.sparkSession.sparkContext):
-            # The executors and the driver may not share this storage. Therefore executors write the
+            # Perhaps the executors do not see the driver's storage. Therefore executors write the
             # run, and their tasks check that they see the driver's files.
             profile = replace(profile, write_file=None)
         in_parts = np.zeros(profile.n_files, np.bool_) if added is None else added[profile.owners]
@@ -135,7 +135,7 @@ def build_run(
 
 
 def _with_likely_map(profile: ColumnProfile, choice: Choice[RunRef]) -> ColumnProfile:
-    """Returns the profile, which asks for as few cuts as possible if a hash map is likely."""
+    """Returns the profile. If a hash map is likely, the profile asks for very few cuts."""
     may_map = choice.with_maps and choice.options.shape == "auto"
     return replace(profile, few=may_map and map_is_likely(profile, choice.options))
 

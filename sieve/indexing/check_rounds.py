@@ -59,7 +59,7 @@ def by_runs(runs: Counts) -> Iterator[tuple[list[int], list[int]]]:
     """Groups files by the runs that contain their rows; yields each group's files and runs.
 
     For each run, the files that are only in this run form one group. All files that are in several
-    runs form one more group, and CHECK looks up their keys in each of these runs.
+    runs form one more group. CHECK looks up the keys of this group in each of its runs.
     """
     several = (runs >= 0).sum(axis=1) > 1
     only = runs.max(axis=1, initial=-1)
@@ -72,7 +72,10 @@ def by_runs(runs: Counts) -> Iterator[tuple[list[int], list[int]]]:
 
 
 def ordinals_in(places: Counts, begin: int, end: int) -> Counts:
-    """Returns each file's ordinal in the run with the slots `begin` to `end` - 1, or -1 if none."""
+    """Returns each file's ordinal in the run with the slots `begin` to `end` - 1.
+
+    The ordinal of a file outside the run is -1.
+    """
     there = (places >= begin) & (places < end)
     ordinals: Counts = np.where(there, places - begin, -1).max(axis=1)
     return ordinals

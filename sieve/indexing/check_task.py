@@ -133,7 +133,7 @@ def _missed_by(
 
 
 def _lost(words: Integers, judged: Range | None, holds: Callable[[Integers], Flags]) -> Flags:
-    """Returns bool[n]: whether each word is in the range `judged`, but `holds` is False for it."""
+    """Returns bool[n]: True for each word in the range `judged` for which `holds` is False."""
     if judged is None:
         return np.zeros(len(words), np.bool_)
     distinct = np.unique(words)

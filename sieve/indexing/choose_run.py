@@ -55,8 +55,8 @@ class Attempt(Generic[R]):
     """A run that `Choice` has made, and the cost by which `Choice` compares it with other runs.
 
     Attributes:
-        cost: the number of bytes that queries read. With the budget `auto`, the price of the
-            index's size is added. The run with the lower cost is better.
+        cost: the number of bytes that queries read. With the budget `auto`, the cost also includes
+            the price of the index's size. The run with the lower cost is better.
         more_may_pay: whether a run with more cuts could cost less.
     """
 
@@ -168,7 +168,7 @@ class Choice(Generic[R]):
         if planned is None:
             return replace(plain, more_may_pay=more)
         if planned.limit is not None:
-            # The map exceeds a limit, so making it only to compare costs would take too long.
+            # The map exceeds a limit. Making the map only to compare costs would take too long.
             return plain
         plain = replace(plain, more_may_pay=more)
         worth = profile.payback(self.options).absent
@@ -179,8 +179,9 @@ class Choice(Generic[R]):
     ) -> tuple[Attempt[R] | None, bool]:
         """Makes a run with a hash map first, if a trial shows that intervals cost more.
 
-        Returns the run (or None), and whether the caller can omit the run with intervals alone.
-        That run is unnecessary if the trial's intervals cost clearly more than the returned run.
+        Returns the run (or None), and whether the caller can omit the run with intervals alone. A
+        run with intervals alone is unnecessary if the trial's intervals cost clearly more than the
+        returned run.
         """
         if self.options.shape != "auto" or not self.with_maps:
             return None, False

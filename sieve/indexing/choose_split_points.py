@@ -21,7 +21,7 @@ from sieve.encoding.split_points import (
 
 _WIDTH: Final = LONGEST_POINT + MOST_DIGITS
 STRAYS: Final = 1 / 200
-"""Up to this share of the values may get ambiguous codes, so that more of the other values get
+"""Up to this share of the values may get ambiguous codes. More of the other values then get
 distinct codes."""
 
 
@@ -50,7 +50,7 @@ class _Group(NamedTuple):
     """A group of consecutive values with a common prefix: from `first` to `stop` - 1.
 
     Attributes:
-        unresolved: minus the number of values whose code equals the next value's code. The number
+        unresolved: the negated number of values whose code equals the next value's code. The number
             is negative so that a heap yields the group with the most equal codes first.
     """
 
@@ -64,14 +64,13 @@ def split(fronts: Fronts, count: int, spare: float, most: int) -> Splits | None:
     """Returns at most `count` split points, or None if they have more than `most` bytes.
 
     Each step divides the group with the most equal codes. The step divides the group between the
-    neighbours with the shortest common prefix, because only then both new groups have longer common
-    prefixes.
+    neighbours with the shortest common prefix. With any other division, one of the new groups would
+    keep the old common prefix.
 
     Args:
         fronts: the first bytes of the sampled values.
         count: maximum number of split points.
-        spare: number of bits that a code needs in addition to those that distinguish sampled
-            neighbours.
+        spare: number of extra bits of a code, beyond the bits that distinguish sampled neighbours.
         most: maximum size of the split points in bytes.
     """
     room = 64 - math.log2(count)
@@ -87,7 +86,7 @@ def split(fronts: Fronts, count: int, spare: float, most: int) -> Splits | None:
     if packed_size(points) > most:
         return None
     skipped = np.repeat([g.shared for g in groups], [g.stop - g.first for g in groups])
-    # The number of digits and the alphabet's size depend on each other, so the second call uses the
+    # The number of digits and the alphabet's size depend on each other. So the second call uses the
     # number of digits from the first call.
     guess = Splits(tuple(points), _digits_of(fronts, skipped, int(room / math.log2(fronts.radix))))
     return Splits(tuple(points), _digits_of(fronts, skipped, guess.digits))
@@ -133,7 +132,7 @@ def _digits_of(fronts: Fronts, skipped: npt.NDArray[np.int64], digits: int) -> b
 
 
 def _alphabet(counts: npt.NDArray[np.int64], strays: float) -> bytes:
-    """Returns the bytes that occur, except the rarest ones; no bytes if too many occur."""
+    """Returns the bytes that occur, without the rarest bytes; empty if too many bytes occur."""
     counts = counts.copy()
     counts[0] = 0
     rarest = np.argsort(counts, kind="stable")

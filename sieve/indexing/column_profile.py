@@ -193,7 +193,7 @@ def column_profile(
 
     Args:
         values: all values in some files and their `LOCATION`, from `column_values`.
-        counting: the same rows with whole files as `LOCATION`, or the number of rows of each file;
+        counting: the same rows with whole files as `LOCATION`, or the number of rows of each file.
             None if Spark cannot count the rows without reading a column.
         encoder: the encoder of the values; None to choose it by the sample.
         write_file: writes the files of a small run in this process; if None, executors do the whole

@@ -45,15 +45,15 @@ class Sample:
             windows.
         spread: mean number of locations that contain a looked-up value; 0 if key codes distinguish
             all values.
-        scattered: the share of pairs of neighbouring sampled keys, in sorted order, whose keys are
+        scattered: among all pairs of neighbouring sampled keys, the share of pairs whose keys are
             in different locations. The share is about 0 if each location has its own range of keys.
         domain_sample: the windows of the domain to which `query_model`, `codes` and `hashes` are
             restricted; None for the whole domain.
         by_key: true if queries look up each distinct key with the same probability; false if a
             key's probability grows with its number of rows. `by_key` is true for indexes that can
-            have several values per row, because nobody looks up the most frequent values of arrays
-            and texts, such as the text ``http``.
-        drawn: if the sample consists of all rows, these rows; otherwise None. The columns of
+            have several values per row. Nobody looks up the most frequent values of arrays and
+            texts, such as the text ``http``.
+        drawn: the sampled rows if the sample consists of all rows; otherwise None. The columns of
             `drawn` are ``v`` (the value or its leading bytes), `LOCATION`, and the value's hash.
     """
 
@@ -175,7 +175,7 @@ def _hashed(table: pa.Table) -> pa.Table:
 
 
 def _scattered(codes: Codes, locations: Ordinals) -> float:
-    """Sorts distinct keys; returns the share of pairs of neighbours in different locations."""
+    """Returns the share of neighbouring distinct keys that are in different locations."""
     codes, first = np.unique(codes, return_index=True)
     of_each = locations[first]
     return float(np.mean(of_each[1:] != of_each[:-1])) if len(codes) > 1 else 0.0

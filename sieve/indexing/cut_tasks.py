@@ -34,13 +34,13 @@ FILE = pa.struct(
 )
 """The fields of a location: the counts of its rows and corrupt records, and its packed cuts."""
 PROBE = pa.struct([("number", pa.int32()), ("locations", pa.int64()), ("bytes", pa.int64())])
-"""The fields of a probe: how many of a task's locations contain a key of the probe, and the bytes
-of these locations."""
+"""The fields of a probe: number and bytes of the task's locations that contain a key of the
+probe."""
 LINES = pa.schema([("file", FILE), ("probe", PROBE), ("pairs", pa.struct(hash_map_tasks.PACKED))])
-"""The columns of the reading step's output. Each line has a value in one column, and NULL in the
-others."""
+"""The columns of the reading step's output. Each line has a value in one column, and NULL in all
+other columns."""
 _HELD = 1 << 22
-"""After buffering this many codes (32 MB), a task sorts them and makes cuts."""
+"""When a task has buffered this many codes (32 MB), it sorts the codes and makes cuts."""
 _ORDERED = 16
 """Codes count as mostly sorted if less than ``1 / _ORDERED`` of the codes are below their
 predecessor."""
@@ -53,9 +53,9 @@ class Cutting:
     Attributes:
         sizes: int64[n], size of each location in bytes.
         query_model: the expected queries. If None, every key is a cut.
-        threshold: the least number of bytes per expected query that the division of a cut must
-            save. A division at a gap saves the location's bytes, times the probability that a query
-            lies in the gap.
+        threshold: the least number of bytes that the division of a cut must save per expected
+            query. A division at a gap saves the location's bytes, times the probability that a
+            query lies in the gap.
         budget: maximum size of the run's intervals in bytes.
     """
 
@@ -135,7 +135,7 @@ def members(kind: str, names: Sequence[str]) -> Callable[[Batches], Batches]:
 
 
 def with_cuts(whole: Sequence[int] | None) -> Callable[[Batches], Batches]:
-    """Returns a step that selects rows with cuts: those of locations in `whole`, or all if None."""
+    """Returns a step that selects the cuts of locations in `whole`; None selects all cuts."""
 
     def run(batches: Batches) -> Batches:
         for batch in batches:
@@ -254,7 +254,7 @@ def _distinct(codes: Codes) -> tuple[Codes, npt.NDArray[np.int64]]:
     Sorts `codes`, which must not be empty, in place.
     """
     # numpy's stable sort merges sorted sequences. If most codes are in order, as in a file with a
-    # few late rows, this is faster than the default sort.
+    # few late rows, a stable sort is faster than the default sort.
     falls = np.count_nonzero(codes[1:] < codes[:-1])
     if falls:
         codes.sort(kind="stable" if falls * _ORDERED < len(codes) else None)

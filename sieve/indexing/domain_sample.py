@@ -1,10 +1,10 @@
 """Domain sample: windows of a column's domain, from which ESTIMATE builds a smaller index.
 
 The size of an index, and the files that queries read, depend on which files have neighbouring keys.
-A sample of rows does not show neighbouring keys, but a window does, because it contains all keys in
-an interval of key codes. The build moves the windows together, without gaps between them. Each
-algorithm for a column therefore also works on the windows. The windows contain a known share of the
-column.
+A sample of rows does not show which keys are neighbours. A window shows neighbouring keys, because
+it contains all keys in an interval of key codes. The build moves the windows together, without gaps
+between them. Each algorithm for a column therefore also works on the windows. The windows contain a
+known share of the column.
 
 Source: stratified sampling (Cochran, "Sampling Techniques", chapter 5), with one window in each
 stratum.
@@ -142,7 +142,7 @@ def has_only_heavy_keys(query_model: QueryModel) -> bool:
 
 
 def _heavy(query_model: QueryModel) -> npt.NDArray[np.intp]:
-    """Returns the positions of heavy keys: they have so many rows that each gets a window."""
+    """Returns the positions of heavy keys. A heavy key has so many rows that it gets a window."""
     return np.flatnonzero(query_model.rows * 2 * _STRATA >= query_model.rows.sum())
 
 

@@ -19,8 +19,8 @@ from sieve.tables.table import CatalogTable
 
 _FAILURES = (Py4JJavaError, PySparkException)
 _READER: Final = "FileScanRDD"
-"""If a task fails to read a file, this class is in the stack trace. If a job is cancelled, this
-class is not in the stack trace."""
+"""A class of Spark. If a task fails to read a file, the stack trace contains the class. If a job is
+cancelled, the stack trace does not contain the class."""
 
 
 @contextmanager

@@ -98,8 +98,8 @@ def run_maker(
         shared: the data from `shared_by_runs`.
         stop: the stop criterion for intervals; None to use the whole budget. If the run has a hash
             map, only the criterion's price applies.
-        worth: the maximum number of bytes that a hash map's fingerprints may take to save a query
-            for an absent key one location.
+        worth: the price of a location: a hash map's fingerprints may take this many bytes if they
+            save each query for an absent key one location.
 
     Raises:
         InvalidInputError: the budget is too small for a hash map.
@@ -176,7 +176,7 @@ def trial_of_least_cost(
     """Estimates the size and the reads of intervals at the stop criterion's cost per byte.
 
     Returns None if there are no cuts. Also returns None if one task processes all cuts and a hash
-    map is unlikely, because making the intervals then takes little more time than a trial.
+    map is unlikely. Making the intervals then takes little more time than a trial.
     """
     query_model = _query_model(seen, column_profile)
     stretches = stretches_of(seen.cuts[0], query_model)

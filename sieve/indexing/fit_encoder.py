@@ -1,7 +1,7 @@
 """Fits the encoder of strings, binary values and wide decimals to a sample of the column.
 
-The encoder distinguishes the most values of the sample. `sieve.encoding.codec_of_type` chooses the
-codec of each other type.
+The module chooses the encoder that distinguishes the most values of the sample.
+`sieve.encoding.codec_of_type` chooses the codec of all other types.
 """
 
 from __future__ import annotations
@@ -75,9 +75,9 @@ def fit_encoder(type_name: str, values: pa.ChunkedArray, rows: int, size: int) -
 
 
 def _spare_bits(values: pa.ChunkedArray, rows: int) -> float:
-    """Estimates how many more bits a code needs to distinguish unsampled values, too."""
-    # The share of sampled values that occur once estimates the share of rows whose value the sample
-    # does not contain (Good, "The population frequencies of species").
+    """Estimates how many more bits a code needs to also distinguish values outside the sample."""
+    # Good's estimate: the share of rows whose value is missing from the sample is about the share
+    # of sampled values that occur once (Good, "The population frequencies of species").
     counts = pc.value_counts(values).field("counts")
     unseen = pc.sum(pc.equal(counts, 1)).as_py() / len(values)
     return math.log2(1 + unseen * max(0.0, rows / len(values) - 1))

@@ -30,7 +30,7 @@ SKETCH: Final = 4_096
 """A sketch keeps this many of the smallest hashes. The error of its estimate of the number of
 distinct hashes is 1.6 %."""
 _HELD: Final = 1 << 20
-"""After buffering this many pairs (12 MB), a task packs them."""
+"""When a task has buffered this many pairs (12 MB), it packs the pairs."""
 _SIGN: Final = np.uint64(1 << 63)
 
 
@@ -173,7 +173,7 @@ def _at_most_twice(
 
 
 def merge_sketches(batches: Batches) -> Batches:
-    """A step that merges rows of `SKETCHES` to one: the number of all pairs, and their sketch."""
+    """A step that merges all rows of `SKETCHES` into one row for all pairs."""
     pairs, smallest = 0, np.empty(0, np.uint64)
     for batch in batches:
         pairs += sum(batch.column(0).to_pylist())
@@ -189,8 +189,8 @@ def distinct(pairs: int, smallest: bytes) -> int:
     """Estimates the number of distinct hashes.
 
     If no hash of the sketch occurs twice, as with unique keys, the result is exactly the number of
-    pairs. If the result were one percent too low, the build would assume that some unique keys are
-    in several locations, and would plan maps several times as large.
+    pairs. A result that is one percent too low would suggest that some unique keys are in several
+    locations. The build would then plan maps several times as large.
 
     Args:
         pairs: number of pairs of all tasks.

@@ -1,7 +1,7 @@
 """Local rows: a small number of rows in the front end's memory, in place of a data frame.
 
 For a few thousand rows, a step takes milliseconds in this process, but 100 ms as a Spark job. The
-first such job takes another second, because it starts Python on the executors.
+first of these Spark jobs takes another second, because it starts Python on the executors.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class WriteFile(Protocol):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LocalRows:
-    """Record batches, with those methods of a data frame that builds use.
+    """Record batches with the methods of a data frame that builds use.
 
     Attributes:
         write_file: writes rows to a file of a run.

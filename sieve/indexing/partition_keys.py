@@ -16,7 +16,7 @@ _SEED: Final = 42
 
 
 def partition_keys(n: int) -> npt.NDArray[np.int32]:
-    """Returns for each of n partitions a number that Spark's hash partitioning puts into it.
+    """Returns n numbers: Spark's hash partitioning puts number k into partition k.
 
     Spark's `HashPartitioning` applies MurmurHash3 (32 bits) to an INT.
     """

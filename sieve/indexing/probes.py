@@ -24,8 +24,8 @@ EACH: Final = 400
 twentieth of the standard deviation."""
 _FLAG_BYTES: Final = 64 << 20
 """Maximum size of a batch of probes in bytes: a batch has one flag for each probe and location."""
-# A hash map saves nothing if queries with intervals read at most this multiple of the number of
-# locations that contain a match.
+# A hash map saves nothing if queries with intervals read at most this many locations for each
+# location that contains a match.
 _CLOSE: Final = 1.01
 
 
@@ -36,8 +36,8 @@ class Probes:
     Attributes:
         intervals: int64[k, 2], ranges of key codes, both ends included. The first probes are for
             keys that occur; a key with more rows is more likely, unless `Sample.by_key` is true.
-            The next probes are for keys anywhere in the domain, and the last for ranges of 0.05 %
-            of the domain.
+            The next probes are for keys anywhere in the domain, and the last probes are for ranges
+            of 0.05 % of the domain.
         kinds: int64[k], position of each probe's kind in `KINDS`.
         hashes: uint64[k], hash of each probe's key; meaningless for ranges.
     """

@@ -59,7 +59,7 @@ def read_cuts(
         probes: the probes. For each probe, the step counts the locations that contain one of the
             probe's keys.
         may_be_empty: bool[n], whether queries can skip a location in which the build finds no rows;
-            None if queries must read every such location.
+            None if queries must read every location without rows.
         with_pairs: whether to collect pairs for hash maps, too; False for the shape ``sieve``.
 
     Raises:
@@ -159,10 +159,10 @@ def _seen(lines: Rows, column_profile: ColumnProfile, n_probes: int, may_be_empt
                 least[location] = min(least[location], low)
                 greatest[location] = max(greatest[location], high)
     read = counts["rows"]
-    # Queries must always read a file in which the build found no rows, or of which it read only
-    # some rows. If the build read a file completely, queries can skip a range of the file without
-    # rows. For a corrupt record, Spark returns different rows depending on a query's columns, so
-    # queries must always read the record's file.
+    # Queries must always read a file if the build found no rows in the file, or read only some of
+    # its rows. If the build read a file completely, queries can skip ranges that have no rows. For
+    # a corrupt record, Spark returns different rows depending on a query's columns, so queries must
+    # always read the record's file.
     owners = column_profile.owners
     firsts = np.flatnonzero(np.diff(owners, prepend=-1))
     of_files, damaged, allowed = (

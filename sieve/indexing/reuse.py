@@ -24,11 +24,11 @@ from sieve.tables.file_status import AS_IT_WAS, file_statuses
 from sieve.tables.snapshot import Snapshot
 
 MOST_DELTAS: Final = 8
-"""Maximum number of deltas. A refresh that would exceed this number reads the files of all deltas
-again, and makes one delta (minor compaction).
+"""Maximum number of deltas. If a refresh would exceed this maximum, it reads the files of all
+deltas again, and makes one delta (minor compaction).
 """
 LEAST_BASE: Final = 0.5
-"""The base must cover at least this share of the table's bytes, and at least this share of its own
+"""The base must cover at least this share of the table's bytes. At least this share of the base's
 locations must be valid. Otherwise, a refresh reads the whole table and makes a new base (major
 compaction).
 """
@@ -114,7 +114,7 @@ def plan_reuse(
 
 
 def runs_of(slots: npt.NDArray[np.int64], runs: Sequence[RunRef]) -> npt.NDArray[np.int64]:
-    """For each of `slots`, the number of the run that contains the slot; -1 for no run."""
+    """Returns for each slot the number of the run that contains the slot; -1 if no run does."""
     ends = np.cumsum([run.locations for run in runs])
     return np.where(slots < 0, -1, np.searchsorted(ends, slots, side="right"))
 
@@ -123,8 +123,8 @@ def _base_is_worth_it(
     number: npt.NDArray[np.int64], runs: Sequence[RunRef], left: Locations, snapshot: Snapshot
 ) -> bool:
     if not runs:
-        # No location of the version has a key, so the version has no run, and a new base would also
-        # have no key.
+        # No location of the version has a key, so the version has no run. A new base would not have
+        # a key either.
         return True
     in_base = number == 0
     total = sum(file.length for file in snapshot.files)

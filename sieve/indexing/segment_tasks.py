@@ -43,8 +43,8 @@ compress less than expected."""
 def split_cuts(borders: Codes) -> Callable[[Batches], Batches]:
     """Returns a step that splits packed cuts at the borders between stretches of the domain.
 
-    Each output row contains those pieces of an input batch that are in one stretch. The number of a
-    stretch is its partition key, so that each stretch has its own partition.
+    Each output row contains all pieces of an input batch that are in the same stretch. The number
+    of a stretch is its partition key, so that each stretch has its own partition.
     """
     keys = partition_keys(len(borders) + 1)
 
@@ -163,7 +163,7 @@ def _stretches(batches: Batches) -> Iterator[Intervals]:
 
 
 def only_if_seen(witness: str, failure: str) -> Callable[[Batches], Batches]:
-    """Returns a step that passes rows on, but fails if the executor sees no file of the driver.
+    """Returns a step that passes rows on. It fails if the executor does not see the driver's file.
 
     Args:
         witness: URI of the file that the driver has written.

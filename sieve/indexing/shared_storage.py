@@ -25,8 +25,8 @@ def seen_by_all(rows: DataFrame, witness: str) -> DataFrame:
     """Adds a check to a run's rows: a task fails if it does not see a file of the driver.
 
     Listing the folder after the job would not be enough. If the storage is not shared, the list
-    contains only files of executors on the driver's machine, and the driver does not notice that
-    other files are missing.
+    contains only files of executors on the driver's machine. The driver would not notice that other
+    files are missing.
 
     Args:
         rows: the rows of the run, which the caller then writes.

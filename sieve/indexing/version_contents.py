@@ -38,7 +38,7 @@ _NO_RUN = BuiltRun(None, whole_files(()), _NONE, _NONE, _NONE, (), 0.0)
 
 
 class ReaderChangedError(ConflictError):
-    """A setting changed during the build, so that Spark may have read files in different ways."""
+    """A setting changed during the build, so Spark may have read files in different ways."""
 
 
 def build_contents(
@@ -193,7 +193,8 @@ def _unchanged(
     same = np.array([now.get(f.path) == (f.length, f.mtime) for f in files], np.bool_)
     proven = same & (built.rows[built.tiling.firsts] >= 0)
     if is_text:
-        # If a text file's header is not in the first range, a later range has the header as a row.
+        # If a text file's first range does not contain the header, a later range returns the header
+        # as a row.
         proven &= (built.tiling.counts == 1) | (built.rows[built.tiling.firsts] > 0)
     counts = (built.rows, built.nulls, built.nans)
     slot = first_slot if built.run else None

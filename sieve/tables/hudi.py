@@ -108,8 +108,8 @@ def changed_partitions(access: Any, instant_ms: int) -> frozenset[str] | None:
 
     Returns:
         The partitions. None if the timeline no longer contains the commit at ``instant_ms``, or if
-        the table has no partitions. Also None if too many commits follow, or an action that may
-        rewrite files in another way.
+        the table has no partitions. Also None if too many commits follow, or an action that is
+        neither a commit nor harmless.
     """
     timeline = list(enumerate(json.loads(access.history().timeline())))
     own = [action for _, (action, done, at) in timeline if done and at == instant_ms]
