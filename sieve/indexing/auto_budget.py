@@ -21,8 +21,8 @@ from sieve.segments.stopping_rule import FREE_BYTES, KINDS, NEAR, Stop, Trial, n
 MOST_MAP_BYTES: Final = 1 << 30
 """Maximum size in bytes of a hash map that the user has not asked for."""
 MOST_MAP_TIMES: Final = 3
-"""Maximum build time of a hash map that the user has not asked for. The unit is the build time of
-the index without the map."""
+"""Maximum build time of a hash map that the user has not asked for. The maximum is a multiple of
+the build time of the index without the map."""
 
 # Build times in seconds on two cores: `_BUILD_SECONDS` is the time of a build with few keys. Each
 # file, each row with scattered keys, and each key in a hash map takes additional time.

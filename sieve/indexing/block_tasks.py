@@ -59,7 +59,8 @@ class _Counter:
     def take(self) -> int:
         """Returns the number of pairs that were yielded since the last call.
 
-        Only the sum over a task's segments is exact, because `cut_segments` reads ahead.
+        The number is exact only as a sum over all segments of a task, because `cut_segments` reads
+        ahead.
         """
         seen, self._seen = self._seen, 0
         return seen

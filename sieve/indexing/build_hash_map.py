@@ -98,8 +98,8 @@ class SharedPairs:
 
         Args:
             budget: maximum size of all maps together, in bytes.
-            worth: the price of a location: fingerprints may take this many bytes if they save each
-                query for an absent key one location.
+            worth: the number of bytes that fingerprints may take if they save each query for an
+                absent key one location.
 
         Raises:
             InvalidInputError: the budget is too small for the number of keys. The message names a
@@ -149,9 +149,8 @@ def fit_maps(
         keys: approximate number of distinct keys.
         n_files: number of locations.
         budget: maximum size of all maps together, in bytes.
-        worth: the price of a location: fingerprints may take this many bytes if they save each
-            query for an absent key one location. If ``worth`` is infinite, only the budget limits
-            the fingerprints.
+        worth: the number of bytes that fingerprints may take if they save each query for an absent
+            key one location. If ``worth`` is infinite, only the budget limits the fingerprints.
 
     Raises:
         InvalidInputError: the budget is too small for the number of keys. The message names a

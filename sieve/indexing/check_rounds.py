@@ -85,9 +85,9 @@ def shared_rounds(runs: Sequence[RunRef], limit: int = ROUND_BYTES) -> list[list
     """Divides look-ups into rounds if the rows of files are in several runs.
 
     A round looks up the same key codes in all runs that contain rows of the files. For each key, at
-    least one of these runs must find the location. A single run gets the rounds of `rounds_of`.
-    If there are several runs, none of them has hash maps. If there is no run, the only round is
-    empty.
+    least one of the files' runs must find the location. A single run gets the rounds of
+    `rounds_of`. If there are several runs, none of them has hash maps. If there is no run, the only
+    round is empty.
     """
     if not runs:
         return [[]]

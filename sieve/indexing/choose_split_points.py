@@ -117,8 +117,8 @@ def _points(fronts: Fronts, groups: Sequence[_Group]) -> list[Point]:
         start = fronts.bytes[group.first, :size].tobytes()
         if not group.first:
             start = start.rstrip(b"\0")
-        # A point must be above all values of the previous group. If no such point exists, the group
-        # gets no split point of its own.
+        # A group gets a split point of its own only if the point is above all values of the
+        # previous group.
         if apart <= size and (not group.first or not start.endswith(b"\0")):
             points.append(Point(start, min(group.shared, len(start))))
     return points

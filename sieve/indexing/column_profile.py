@@ -31,8 +31,8 @@ _LITTLE = 100
 bytes is always negligibly small."""
 _LEAST_LITTLE = 8 << 10
 _ALLOWED = 320 << 10
-"""A build makes enough cuts for at least this many bytes of intervals. One task can process all
-these cuts."""
+"""A build makes enough cuts for at least this many bytes of intervals. One task can process enough
+cuts for this many bytes."""
 _WIDER = 8
 
 

@@ -49,10 +49,10 @@ class Sample:
             in different locations. The share is about 0 if each location has its own range of keys.
         domain_sample: the windows of the domain to which `query_model`, `codes` and `hashes` are
             restricted; None for the whole domain.
-        by_key: true if queries look up each distinct key with the same probability; false if a
-            key's probability grows with its number of rows. `by_key` is true for indexes that can
-            have several values per row. Nobody looks up the most frequent values of arrays and
-            texts, such as the text ``http``.
+        by_key: true if queries look up each distinct key with the same probability. If `by_key` is
+            false, a key's probability grows with its number of rows. `by_key` is true for indexes
+            that can have several values per row. Nobody looks up the most frequent values of arrays
+            and texts, such as the text ``http``.
         drawn: the sampled rows if the sample consists of all rows; otherwise None. The columns of
             `drawn` are ``v`` (the value or its leading bytes), `LOCATION`, and the value's hash.
     """

@@ -98,8 +98,8 @@ def run_maker(
         shared: the data from `shared_by_runs`.
         stop: the stop criterion for intervals; None to use the whole budget. If the run has a hash
             map, only the criterion's price applies.
-        worth: the price of a location: a hash map's fingerprints may take this many bytes if they
-            save each query for an absent key one location.
+        worth: the number of bytes that a hash map's fingerprints may take if they save each query
+            for an absent key one location.
 
     Raises:
         InvalidInputError: the budget is too small for a hash map.

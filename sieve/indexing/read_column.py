@@ -58,8 +58,8 @@ def read_cuts(
     Args:
         probes: the probes. For each probe, the step counts the locations that contain one of the
             probe's keys.
-        may_be_empty: bool[n], whether queries can skip a location in which the build finds no rows;
-            None if queries must read every location without rows.
+        may_be_empty: bool[n], whether queries can skip a location if the build finds no rows in the
+            location. None if queries must read every location without rows.
         with_pairs: whether to collect pairs for hash maps, too; False for the shape ``sieve``.
 
     Raises:

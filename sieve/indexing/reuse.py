@@ -43,7 +43,7 @@ class ReusedRuns:
         locations: the valid locations, with slots that refer to these runs.
         stats: the statistics of the version; None if the refresh reuses nothing.
         appended: paths of locations to which writers appended log files. The runs contain the
-            earlier rows of these locations.
+            earlier rows of the appended locations.
     """
 
     runs: tuple[RunRef, ...]
@@ -99,8 +99,9 @@ def plan_reuse(
     """Returns what a refresh reuses; `NOTHING` if the refresh must build a new base.
 
     Args:
-        appended: paths of changed locations to which writers have only appended log files. The
-            index data on the earlier rows of these locations is still valid.
+        appended: paths of changed locations to which writers have only appended log files. If
+            writers only append log files to a location, the index data on its earlier rows stays
+            valid.
     """
     still = _unchanged(known, snapshot) | np.array([p in appended for p in known.paths], np.bool_)
     number = runs_of(known.places, base.runs)

@@ -19,8 +19,9 @@ class Seen:
             no keys, least is above greatest.
         hits: int64[2, k], for each probe, the number and the total bytes of the locations that
             contain one of its keys.
-        partial: bool[n], whether queries must always read the location's file. The reason is that
-            the build found no rows or a corrupt record in the file, or did not read all its rows.
+        partial: bool[n], whether queries must always read the location's file. Queries must read
+            the file if the build found no rows or a corrupt record in the file, or did not read all
+            its rows.
         cuts: number of cuts, least key code, and greatest key code of all locations that are not
             partial.
         keys: number of distinct keys in each location, summed over all locations that are not

@@ -28,7 +28,8 @@ def value_spread(
         hashes: uint64[n], hash of each sampled row's value.
         locations: int[n], location of each sampled row.
         share: the share of all rows that the sample contains.
-        by_key: True if each sampled value has the same weight in the mean; False if each row has.
+        by_key: True if each sampled value has the same weight in the mean; False if each row has
+            the same weight.
     """
     if not len(hashes):
         return 0.0

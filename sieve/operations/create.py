@@ -55,8 +55,8 @@ def create_indexes(
         options: the options, which are the same for all indexes.
         comment: the comment, which is the same for all indexes.
         built: a function that `create_indexes` calls after the build of each index.
-        replaced: existing indexes with the same names. CREATE drops these indexes after it has
-            registered all new indexes.
+        replaced: existing indexes with the same names. CREATE drops the replaced indexes after it
+            has registered all new indexes.
 
     Returns:
         Version 1 of each index, in the order of `wanted`.

@@ -10,7 +10,7 @@ from sieve.storage.interface import Store
 
 
 def owner_of_damaged(store: Store, folder: str) -> TableIdentity | None:
-    """Returns the table to which an index with a damaged newest version belongs.
+    """Returns the table of an index whose newest version is damaged.
 
     Returns:
         The table that the newest readable version names. If no version is readable, the creation

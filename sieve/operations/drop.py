@@ -35,8 +35,8 @@ def end_index(index: RegisteredIndex, table: TableIdentity, environment: Environ
     """Drops an unregistered index: publishes the tombstone, and deletes the files.
 
     Returns:
-        True if the function dropped the index; False if it changed nothing, because the index
-        belongs to another table or is unreachable.
+        True if the function dropped the index. False if the index belongs to another table or is
+        unreachable; nothing has then changed.
 
     Raises:
         UnavailableError: the store does not answer.

@@ -79,7 +79,7 @@ This number is above 1, because keys between the two sampled keys can be in furt
 _warm: Final[set[str]] = set()
 """The Spark applications in which ESTIMATE has already read a column.
 
-In these applications, ESTIMATE omits the warm-up, which would take 0.3 s to 1.5 s.
+If an application is in this set, ESTIMATE omits the warm-up, which would take 0.3 s to 1.5 s.
 """
 
 

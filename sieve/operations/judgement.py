@@ -27,8 +27,9 @@ def benefit(
 ) -> Benefit | None:
     """Returns the benefit of an index with the given expected reads; None if the column has no key.
 
-    The benefit of a substring index is never `Benefit.CANNOT`. Even if most sequences in the texts
-    occur in all files, such as the digits of UUIDs, queries look for rare words.
+    The benefit of a substring index is never `Benefit.CANNOT`. The texts can consist almost wholly
+    of sequences that are in all files, such as the digits of a UUID. Nevertheless, queries look for
+    rare words.
 
     Args:
         kind: the kind of the index.

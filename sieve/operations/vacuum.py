@@ -28,8 +28,8 @@ class Vacuumed:
     """What a VACUUM of one index deleted.
 
     Attributes:
-        versions: number of versions that expired: queries of earlier table states can no longer use
-            these versions.
+        versions: number of expired versions, which queries of earlier table states can no longer
+            use.
         files: number of files that VACUUM deleted.
         bytes: total size of the deleted files in bytes.
     """

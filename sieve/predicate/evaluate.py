@@ -2,8 +2,8 @@
 
 The evaluation excludes a location only if the indexes show that the location *cannot match*. The
 evaluation converts each leaf to `KeyRanges` of the leaf's column. The column's index then returns
-the locations that may contain a key in these ranges. A leaf without an index is *unknown*, because
-every location might match. This table shows how AND and OR combine the locations to keep:
+the locations that may contain a key in the key ranges. A leaf without an index is *unknown*,
+because every location might match. This table shows how AND and OR combine the locations to keep:
 
 ===============  =====================  ==========================
 A                B                      result

@@ -4,16 +4,16 @@ To answer ``ORDER BY x LIMIT k``, Sieve needs a bound: a key code such that at l
 this code or a smaller one. Two rules give the minimum number of rows that a location has up to a
 code:
 
-- If all entries of the location end at or before the code, the minimum is the location's number of
-  rows with a key, as given by the file list.
+- If all entries of the location end at or before the code, all rows with a key count. The file list
+  contains each location's number of rows with a key.
 - Otherwise, each entry that ends at or before the code counts as two rows: one in its first cell
   and one in its last cell. If the build split an entry at a cell, this cell does not count
   (`sieve.segments.entries.Ends`).
 
 A list of *steps* combines both rules. At each step, the minimum number of rows increases. Each
-entry has a step of one row at the end of its first cell, and a step of one row at the end of its
-last cell. The location's other rows form a step at the end of its last entry. If a location has
-`KeyBounds`, its first step is at its least key, and no step is after its greatest key.
+entry has two steps of one row: at the end of its first cell and at the end of its last cell. The
+location's other rows form a step at the end of its last entry. If a location has `KeyBounds`, its
+first step is at its least key, and no step is after its greatest key.
 
 Example: a location has five rows, with the keys 1, 2, 3, 900 and 901. The location's entries are
 ``[1, 3]`` and ``[900, 901]``, and each cell contains one code. The steps are one row at 1, one at
@@ -130,8 +130,8 @@ def extents(ends: LocationEnds, keyed: Counts, bounds: KeyBounds | None = None) 
     Args:
         ends: the ends of all entries. The entries of a location are disjoint.
         keyed: int64[m], for each location the number of rows that have a key.
-        bounds: the least and the greatest key of each location. These keys are exact even if the
-            cells of entries are wide.
+        bounds: the least and the greatest key of each location. The keys in ``bounds`` are exact
+            even if the cells of entries are wide.
     """
     if bounds is not None:
         ends = _within(ends, bounds)

@@ -156,7 +156,7 @@ class NumberedVersions:
                 query ignores.
 
         Returns:
-            bool[n], or None if the first version cannot determine these ranges.
+            bool[n], or None if the first version cannot determine the needed ranges.
 
         Raises:
             UnreadableIndexError: an index file that the answer needs is unreadable.

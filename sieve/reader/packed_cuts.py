@@ -23,8 +23,8 @@ PAGE: Final = 1024
 """The number of files in a page. Adding up the range counts of all files in a page takes some
 microseconds."""
 
-# If more than one in `_DENSE` ranges is flagged, finding the files of all ranges is faster than
-# searching for the file of each flagged range.
+# If more than one in `_DENSE` ranges is flagged, it is faster to find the files of all ranges
+# together than to search for each flagged range.
 _DENSE: Final = 16
 
 

@@ -1,7 +1,8 @@
 """Packed files: the file list of an index version or of a numbering, in compressed form.
 
-Look-ups need no paths. The front end sends compressed paths to the driver. It unpacks paths only to
-number the files of several versions together. ``sql_ext/frontend/pruning.py`` describes the layout.
+Look-ups need no paths. The front end sends compressed paths to the driver. The front end unpacks
+paths only to number the files of several versions together. ``sql_ext/frontend/pruning.py``
+describes the layout.
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@
 - `Bulkhead.blocked`: excludes indexes on which too many scans are blocked.
 - `Pruner._resolve`: the versions of an index that can answer this scan, or the reason why the scan
   cannot use the index.
-- `FileNumberings.of`: one numbering of all files that these versions know.
+- `FileNumberings.of`: one numbering of all files that the chosen versions list.
 - `might_match`: evaluates the predicate over the versions, and returns one flag for each file.
 - `Pruner._needed`: for a scan with ORDER BY and LIMIT, the files that can hold one of the first
   rows.
@@ -248,8 +248,8 @@ class Pruner:
     ) -> Flags | None:
         """The ranges of files that a scan with ORDER BY and LIMIT, MIN or MAX needs.
 
-        Returns None if these ranges are unknown, for example at an earlier instant of a Hudi table.
-        Also returns None if the scan's files refer to another numbering.
+        Returns None if the needed ranges are unknown, for example at an earlier instant of a Hudi
+        table. Also returns None if the scan's files refer to another numbering.
 
         Raises:
             UnreadableIndexError: a version is damaged, deleted or unreachable.

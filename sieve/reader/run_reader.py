@@ -78,7 +78,8 @@ class Run:
 
         Returns:
             bool[locations of the run]: True for all locations with a key in the intervals, and
-            possibly for other locations. A more precise index has fewer of these false positives.
+            possibly for other locations. A more precise index has fewer false positives: locations
+            without a key in the intervals.
 
         Raises:
             CorruptError: a file contradicts the manifest.

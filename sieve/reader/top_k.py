@@ -48,11 +48,11 @@ class Order:
 
     Attributes:
         descending: whether greater values come first. NaN is greater than all other values.
-        nulls: where rows with NULL come: ``first``, ``last`` or ``never`` (the query ignores these
-            rows).
+        nulls: where rows with NULL come: ``first``, ``last`` or ``never`` (the query ignores rows
+            with NULL).
         rows: the number of rows that the scan needs, 1 or more.
         ties: whether the query needs all rows with equal values in this column. If `ties` is false,
-            one of these rows is enough.
+            one row with each value is enough.
         against: a predicate that is true for each row that the query's filters exclude. The
             predicate need not be true for rows that the query ignores.
     """

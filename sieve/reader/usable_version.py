@@ -29,8 +29,8 @@ def why_unusable(
         fingerprints: the parts of the reader's fingerprint, for each session that takes part in the
             scan.
     """
-    # The version may belong to another table, because a copy of a table has the same properties,
-    # and a new table can have the same name.
+    # The version may belong to another table. A copy of a table has the same properties, and a new
+    # table can have the same name.
     if not same_table(manifest.table, table):
         return Reason.NO_INDEX
     if manifest.state != "ready":

@@ -1,7 +1,8 @@
 """Version reader: looks up key ranges in one version of an index, and finds locations.
 
 A version consists of a file list and, like an LSM tree, of runs. A look-up finds ordinals of
-locations in each run. The slots in the file list map these ordinals to the version's locations.
+locations in each run. The slots in the file list map the ordinals of each run to the version's
+locations.
 """
 
 from __future__ import annotations

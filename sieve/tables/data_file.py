@@ -12,8 +12,9 @@ class DataFile:
     """A data file in a listing, or a Hudi file slice: a base file and its log files.
 
     Attributes:
-        path: absolute qualified path, as in Spark's listing; for a slice, the path of the base
-            file, or of the first log file if there is no base file.
+        path: absolute qualified path, as in Spark's listing. For a slice, ``path`` is the path of
+            the base file. For a slice without a base file, ``path`` is the path of the first log
+            file.
         length: length in bytes; for a slice, the sum over all its files.
         mtime: modification time, ms since the epoch. For a slice with log files, ``mtime`` is a
             number from 0 to 2^63 - 1, derived from the names and lengths of the log files. For a

@@ -26,8 +26,8 @@ _COMMITS: Final = frozenset({"commit", "deltacommit", "replacecommit"})
 _HARMLESS: Final = frozenset({"clean", "savepoint", "indexing"})
 _ROLLBACKS: Final = frozenset({"rollback", "restore"})
 
-# Above these numbers, a full listing takes no longer than a listing of the changed partitions. For
-# a full listing, Hudi lists in parallel or uses its metadata table.
+# Above these numbers of commits or partitions, a full listing takes no longer than a listing of the
+# changed partitions. For a full listing, Hudi lists in parallel or uses its metadata table.
 _MOST_COMMITS: Final = 50
 _MOST_PARTITIONS: Final = 100
 
@@ -180,8 +180,8 @@ def find_appended(
             including hidden rows.
 
     Returns:
-        The numbers of these slices. `frame` can now read only the appended log files of these
-        slices.
+        The numbers of the found slices. `frame` can now read only the appended log files of the
+        found slices.
     """
     if not files or not takes_whole_records(parts):
         return frozenset()

@@ -32,7 +32,7 @@ def list_changed(access: Any, since: Commit) -> tuple[frozenset[str], str] | Non
         since: the commit of the earlier snapshot. The later snapshot is the listed snapshot.
 
     Returns:
-        The paths of these data files. Then, as JSON in the form of ``access.list()``, the data
+        The paths of all found data files. Then, as JSON in the form of ``access.list()``, the data
         files among them that the listed snapshot contains. None if a full listing is necessary.
     """
     newest = listed_commit(access)

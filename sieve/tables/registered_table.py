@@ -1,7 +1,8 @@
 """Registered tables: a table, and the indexes that its catalog properties register.
 
 Statements that show, disable or drop an index need neither the table's files nor its columns. So
-these statements work even if the files are lost or Spark can no longer read the table.
+statements about registered indexes work even if the files are lost or Spark can no longer read the
+table.
 """
 
 from __future__ import annotations

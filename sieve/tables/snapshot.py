@@ -39,7 +39,7 @@ class Snapshot:
         instant_ms: time of the listing, ms since the epoch; for a table with its own commits, time
             of the last completed commit.
         taken_over: how many files at the end of `files` come from a version's file list, not from a
-            listing. A build cannot read such files.
+            listing. A build cannot read the files that come from a file list.
         commit: the listed commit of a Delta or Iceberg table; None for a table without numbered
             commits.
     """
