@@ -1,10 +1,10 @@
 """Builds a run with Spark: executors read the keys and write the run's files.
 
-By default, a build reads the column twice. The first reading draws a sample, from which the build
-estimates how often queries lie in each gap between keys. The second reading reads all rows, and
-divides each location's keys at every gap that is worth one more interval. Even for a large table,
-the intermediate data is only a few times as large as the budget. The shape `sieve` needs more
-intermediate data, because it stores every key.
+By default, a build reads the column twice. The first reading draws a sample. From the sample, the
+build estimates how often queries lie in each gap between keys. The second reading reads all rows,
+and divides each location's keys at every gap that is worth one more interval. Even for a large
+table, the intermediate data is only a few times as large as the budget. The shape `sieve` needs
+more intermediate data, because it stores every key.
 """
 
 from __future__ import annotations

@@ -91,7 +91,7 @@ def read_column(
         domain_sample: the windows of the domain that the index covers; None for the whole domain.
         cutting: how finely to divide keys into cuts.
         probes: int64[k, 2], intervals of key codes. For each interval, the step counts the
-            locations that have a key in it.
+            locations that have a key in the interval.
         parts: number of hash ranges into which the step packs pairs for hash maps. If ``parts`` is
             None, the step yields no pairs; with a domain sample, ``parts`` must be None. If the
             encoder is not exact, the step needs the JVM's hash in a third column to make pairs.

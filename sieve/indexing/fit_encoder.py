@@ -76,8 +76,8 @@ def fit_encoder(type_name: str, values: pa.ChunkedArray, rows: int, size: int) -
 
 def _spare_bits(values: pa.ChunkedArray, rows: int) -> float:
     """Estimates how many more bits a code needs to also distinguish values outside the sample."""
-    # Good's estimate: the share of rows whose value is missing from the sample is about the share
-    # of sampled values that occur once (Good, "The population frequencies of species").
+    # The sample lacks the values of some rows. By Good's estimate, the share of these rows is the
+    # share of sampled values that occur once (Good, "The population frequencies of species").
     counts = pc.value_counts(values).field("counts")
     unseen = pc.sum(pc.equal(counts, 1)).as_py() / len(values)
     return math.log2(1 + unseen * max(0.0, rows / len(values) - 1))

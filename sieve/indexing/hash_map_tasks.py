@@ -103,7 +103,7 @@ def _hashes(encoder: Encoder, domain_sample: DomainSample | None, rows: pa.Recor
         return hash_codes(_once(np.sort(encoded.codes[keys])))
     hashes = rows.column(0)
     if domain_sample is not None:
-        # The codes of NULLs are undefined. Their hashes are NULL, and `hashed_once` drops NULL
+        # The codes of NULLs are undefined. The hash of a NULL is NULL, and `hashed_once` drops NULL
         # hashes.
         hashes = hashes.filter(domain_sample.within(encoder.encode(rows.column(2)).codes))
     return hashed_once(hashes)

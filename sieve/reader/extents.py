@@ -1,8 +1,7 @@
 """Extents: each location's least key, and its minimum number of rows up to any given key.
 
-To answer ``ORDER BY x LIMIT k``, Sieve needs a bound: a key code such that at least k rows have
-this code or a smaller one. Two rules give the minimum number of rows that a location has up to a
-code:
+To answer ``ORDER BY x LIMIT k``, Sieve needs a bound: at least k rows must have a key code up to
+the bound. Two rules give the minimum number of rows that a location has up to a code:
 
 - If all entries of the location end at or before the code, all rows with a key count. The file list
   contains each location's number of rows with a key.
