@@ -1,10 +1,9 @@
 """Bit packing of unsigned integers with exceptions (PFOR), vectorised in numpy.
 
 `pack` stores each value of an array in `bits` bits, and chooses the number `bits` that minimises
-the packed size. A few values may need more bits (outliers, such as one key with a million rows).
-The full values of these outliers follow the packed bits as exceptions. Example: of 1,000 values,
-999 are below 4 and one is 1,000,000. Each value takes 2 bits, and 1,000,000 is an exception.
-Layout, little-endian:
+the packed size. A value that needs more than `bits` bits is an outlier. The full values of all
+outliers follow the packed bits as exceptions. Example: of 1,000 values, 999 are below 4 and one is
+1,000,000. Each value takes 2 bits, and 1,000,000 is an exception. Layout, little-endian:
 
 ====================  ===============================================================
 u8 bits               0..56
@@ -32,7 +31,7 @@ from sieve.errors import corrupt_segment
 Bytes = bytes | memoryview
 
 # The reader takes each packed value from an 8-byte word. A packed value can begin inside a byte, so
-# the first bits of the word, up to 7, can belong to the value before.
+# up to 7 bits of the word can belong to the previous value.
 MAX_BITS: Final = 56
 
 _HEAD: Final = struct.Struct("<BI")
@@ -41,15 +40,16 @@ ARRAY_HEAD_BYTES: Final = _HEAD.size
 _MANTISSA_BITS: Final = 52
 _EXPONENT_OF_ONE: Final = 1023
 # `pack_bits` needs one byte of memory for each packed bit, so it packs a slice of the values at a
-# time. The packed form of a slice is a whole number of bytes, because a slice has a multiple of 8
-# values.
+# time. The number of values in a slice is a multiple of 8, so a packed slice has no incomplete
+# byte.
 _SLICE: Final = 1 << 16
 
 
 def bit_lengths(values: Words) -> npt.NDArray[np.int64]:
     """Returns the number of significant bits of each value; 0 for the value 0."""
-    # The exponent of a value as a float gives the value's bit length. The conversion to float could
-    # round a value up to the next power of two, so the bit below the highest bit is cleared first.
+    # If a value is converted to a float, the float's exponent gives the value's bit length. The
+    # conversion could round a value up to the next power of two, so the code first clears the bit
+    # below the highest bit.
     image = (values & ~(values >> np.uint64(1))).astype(np.float64).view(np.int64)
     lengths: npt.NDArray[np.int64] = np.maximum(
         (image >> _MANTISSA_BITS) - (_EXPONENT_OF_ONE - 1), 0
@@ -58,7 +58,7 @@ def bit_lengths(values: Words) -> npt.NDArray[np.int64]:
 
 
 def packed_size(lengths: npt.NDArray[np.int64]) -> int:
-    """Returns the size in bytes of the result of `pack`, given the `bit_lengths` of the values."""
+    """Returns how many bytes `pack` would return for values with these `bit_lengths`."""
     return _HEAD.size + int(_sizes(lengths).min())
 
 
@@ -122,7 +122,7 @@ def bits_at(words: Words, bits: int, places: Words) -> Words:
     """Reads the values at the positions `places` from packed bits.
 
     `words` is the result of `byte_words` for the packed bits; `places` can have any shape. The
-    packed bits must be padded, so that at least seven bytes follow the first byte of the last
+    caller must pad the packed bits: at least seven bytes must follow the first byte of the last
     value.
     """
     start = places * np.uint64(bits)
@@ -131,7 +131,7 @@ def bits_at(words: Words, bits: int, places: Words) -> Words:
 
 
 def _sizes(lengths: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    """Returns the size in bytes of the packed array for each bit width from 0 to 56, int64[57]."""
+    """Returns the packed size in bytes for each bit width from 0 to 56, int64[57]."""
     longer = len(lengths) - np.cumsum(np.bincount(lengths, minlength=65))[: MAX_BITS + 1]
     widths = np.arange(MAX_BITS + 1)
     sizes: npt.NDArray[np.int64] = (len(lengths) * widths + 7) // 8 + EXCEPTION_BYTES * longer

@@ -23,7 +23,7 @@ Integers: TypeAlias = npt.NDArray[np.int64]
 """Integers without a fixed meaning."""
 
 Counts: TypeAlias = npt.NDArray[np.int64]
-"""Counts, such as row counts. Also slots of files; -1 means that a file has no slot."""
+"""Counts, such as row counts. Also the numbers of files in an index version (slots); -1 is none."""
 
 Numbers: TypeAlias = npt.NDArray[np.float64]
 """Floating-point numbers, such as shares, prices and sizes."""

@@ -1,8 +1,8 @@
 """Framed column: a compressed integer array with random access.
 
-The column is divided into blocks (frames) of 1,024 numbers. A block stores its least number and,
-for each number, the difference between this number and the least number. All differences of a block
-are stored in the same number of whole bytes. A block of equal numbers stores no differences.
+The column is divided into blocks (frames) of 1,024 numbers. A block stores its least number, and
+the difference of every number from the least number. All differences of a block have the same width
+in bytes. A block of equal numbers stores no differences.
 
 Source: frame of reference, Goldstein, Ramakrishnan and Shaft, "Compressing Relations and Indexes".
 """

@@ -3,8 +3,8 @@
 Both ends of an interval are inclusive, so an interval can contain the least and the greatest 64-bit
 integer. A set of k intervals is an int64[k, 2] array: each row has an interval's first and last
 integer. Most functions need a *merged* set: ascending intervals without overlap, as `merge` returns
-them. Several owners, such as the files of a table, can each have a set. Flat arrays then contain
-the intervals of all owners, sorted by owner and then by first integer.
+them. Several owners, such as the files of a table, can each have a set. Then one array contains the
+intervals of all owners, sorted by owner and then by first integer.
 
 Example: ``merge([[7, 9], [1, 3], [2, 5]])`` is ``[[1, 5], [7, 9]]``.
 """
@@ -41,7 +41,7 @@ def starts(
     *,
     touching: bool = False,
 ) -> Places:
-    """Returns the positions of the input intervals that begin a merged interval, for ``reduceat``.
+    """Returns where each merged interval begins, as positions of input intervals for ``reduceat``.
 
     Args:
         first: int64[n], the first integer of each interval, ascending within each owner.
@@ -62,19 +62,19 @@ def starts(
 
 
 def _apart(first: Integers, reach: Integers, *, touching: bool) -> npt.NDArray[np.bool_]:
-    """Returns for each interval but the first whether all earlier intervals end below its start."""
+    """For each interval after the first, returns whether all earlier intervals end before it."""
     apart = first[1:] > reach[:-1]
     if touching:
-        # `first - 1` wraps around only if `first` is the least integer. The result for such an
-        # interval is still False, because the least integer is never above `reach`.
+        # `first - 1` wraps around only if `first` is the least integer. Even then the result is
+        # False, because the least integer is never above `reach`.
         apart &= first[1:] - 1 > reach[:-1]
     return apart
 
 
 def _running_max(values: Integers, owner: npt.NDArray[np.integer]) -> Integers:
     """Returns, for each position, the greatest value of the same owner up to this position."""
-    # One int64 is too small for both an owner's number and a value. But one int64 is large enough
-    # for the owner's number and the value's rank.
+    # An owner's number and a value do not fit into one int64. An owner's number and the rank of a
+    # value do fit.
     distinct, rank = np.unique(values, return_inverse=True)
     highest = np.maximum.accumulate(owner.astype(np.int64) * len(distinct) + rank)
     reach: Integers = distinct[highest % max(1, len(distinct))]
@@ -119,8 +119,9 @@ def locate(
         values: int64[n], the values to locate.
 
     Returns:
-        The position of each value's interval, intp[n], or -1 if no interval begins at or below the
-        value; and whether this interval contains the value, bool[n].
+        Two arrays. The first array, intp[n], contains the position of each value's interval; -1 if
+        all intervals begin above the value. The second array, bool[n], tells whether the found
+        interval contains the value.
     """
     place = np.searchsorted(first, values, side="right") - 1
     if len(first) == 0:

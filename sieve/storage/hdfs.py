@@ -2,8 +2,8 @@
 
 The store writes a draft and renames it to the final name. HDFS's name node checks for the name and
 renames in one atomic step, so only one of two writers of the same file succeeds. Other file systems
-rename by a copy, or check for the name before they rename, so both writers can succeed. Therefore
-this store refuses all schemes except ``hdfs:``.
+rename by a copy, or check for the name before they rename. There, two writers of the same file can
+both succeed. Therefore this store refuses all schemes except ``hdfs:``.
 """
 
 from __future__ import annotations
@@ -41,8 +41,8 @@ class HadoopStore(HadoopFiles):
     """`sieve.storage.interface.Store` over ``org.apache.hadoop.fs``.
 
     Attributes:
-        schemes: the URI schemes that the store accepts. File systems of these schemes must rename
-            atomically.
+        schemes: the URI schemes that the store accepts. The file system of every accepted scheme
+            must rename atomically.
     """
 
     schemes: frozenset[str] = ATOMIC_RENAME
@@ -103,7 +103,7 @@ class HadoopStore(HadoopFiles):
             stream.close()
 
     def _rename(self, fs: Any, draft: Any, path: Any, uri: str) -> bool:
-        """Renames the draft to `path` unless `path` exists; returns whether the call had an effect.
+        """Renames the draft to `path` unless `path` exists; returns whether it renamed the draft.
 
         If the outcome is unknown, the draft is not deleted.
         """
@@ -137,7 +137,7 @@ class HadoopStore(HadoopFiles):
         self._inherit(fs, path, _own_permissions(fs.getFileStatus(above)), is_dir=True)
 
     def _inherit(self, fs: Any, path: Any, like: Permissions, is_dir: bool) -> int:
-        """Gives a path the owner and group of ``like`` if permitted, then the mode from `mode_for`.
+        """Sets the owner and group of ``like`` if permitted, then sets the mode from `mode_for`.
 
         Returns the new mode of the path.
         """

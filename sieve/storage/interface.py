@@ -53,10 +53,11 @@ class Reader(Protocol):
 class Store(Reader, Protocol):
     """A file system that can atomically create a file if it is absent; files never change later.
 
-    Every method raises `InvalidInputError` if the URI is malformed or names another machine, and
-    `UnsupportedError` if the store does not accept the URI's scheme. Every method raises
-    `UnavailableError` if the file system refuses the request or does not answer. If a method raises
-    `UnavailableError`, the method has changed nothing, unless its docstring says otherwise.
+    Every method raises `InvalidInputError` if the URI is malformed or names another machine. Every
+    method raises `UnsupportedError` if the store does not accept the URI's scheme. Every method
+    raises `UnavailableError` if the file system refuses the request or does not answer. A method
+    that raises `UnavailableError` has changed nothing. Exceptions to this rule are in the
+    docstrings.
     """
 
     def size(self, uri: str) -> int | None:
@@ -96,7 +97,7 @@ class Store(Reader, Protocol):
         ...
 
     def mkdirs(self, uri: str) -> None:
-        """Creates a folder and its parents; each gets the group and the mode of its parent."""
+        """Creates a folder and missing parents; a new folder gets its parent's group and mode."""
         ...
 
     def now_ms(self, dir_uri: str) -> int:
@@ -115,9 +116,10 @@ class Store(Reader, Protocol):
     def restrict(self, uri: str, like: Permissions) -> Permissions:
         """Restricts a file or folder of an index to users whom ``like`` permits to read.
 
-        The method gives the file the owner and the group of ``like`` if the user may set them.
-        Otherwise, the method sets a mode that permits less, so that users whom ``like`` excludes
-        cannot read. Callers restrict a folder before they write any file to it.
+        The method copies the owner and the group of ``like`` to the file if the user may set them.
+        If the user may not set the owner and group, the method sets a narrower mode. The narrower
+        mode keeps out users whom ``like`` excludes. Callers restrict a folder before they write any
+        file to it.
 
         Returns:
             The new permissions of the file or folder.

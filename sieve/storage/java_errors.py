@@ -2,8 +2,8 @@
 
 Messages change between releases of Spark and Hadoop. An authorizer plug-in can throw a subclass of
 a known exception, or an exception whose cause is a known exception. Therefore this module inspects
-all causes of an error, and all superclasses of each cause. No other module classifies errors by
-their text.
+all causes of an error, and all superclasses of each cause. Only `worker_conditions` classifies an
+error by its text.
 """
 
 from __future__ import annotations
@@ -85,8 +85,8 @@ def worker_conditions(error: BaseException) -> frozenset[str]:
 
     The message of Spark's Java exception `PythonException` is the worker's traceback; its last line
     contains the class and the condition of the error. PySpark converts the Java exception to a
-    Python exception of the same name, which has the same message but no reference to the Java
-    exception.
+    Python exception of the same name. The Python exception has the same message, but no reference
+    to the Java exception.
     """
     tracebacks = [
         str(cause.getMessage()) for cause in causes(error) if _PYTHON_ERROR in _simple_names(cause)
@@ -101,8 +101,7 @@ def raised_in(error: BaseException, java_class: str) -> bool:
 
     Args:
         error: an error of py4j or PySpark.
-        java_class: the simple name of the class. Inner and anonymous classes of this class also
-            count.
+        java_class: the simple name of the class. Its inner and anonymous classes also count.
     """
     return any(
         str(frame.getClassName()).rpartition(".")[2].partition("$")[0] == java_class
@@ -113,8 +112,8 @@ def raised_in(error: BaseException, java_class: str) -> bool:
 
 def _condition(cause: Any) -> str | None:
     for name in ("getCondition", "getErrorClass"):
-        # In Spark 3.5, exceptions have only getErrorClass. If an exception has neither getCondition
-        # nor getErrorClass, it is not a SparkThrowable, so it has no condition.
+        # In Spark 3.5, a SparkThrowable has only getErrorClass. An exception that is not a
+        # SparkThrowable has no condition, and has neither of the two methods.
         with contextlib.suppress(Py4JError, TypeError, AttributeError):
             condition = getattr(cause, name)()
             return None if condition is None else str(condition)

@@ -1,8 +1,8 @@
 """The store for ``file:`` URIs: creates a file if it is absent, by a hard link and fsync.
 
 The store writes and syncs a draft, then links the draft to its final name. ``link(2)`` fails if the
-name exists, so only one of two writers of the same file succeeds, and a reader never sees an
-incomplete file.
+name exists, so only one of two writers of the same file succeeds. A reader never sees an incomplete
+file, because the draft is complete before the link.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Opens the store for a URI: local files, or HDFS or S3 through the driver's JVM.
 
 The URI's scheme determines the kind of store. The store for ``file:`` needs no JVM. The store for
-``s3a:`` uses conditional puts. All other schemes go to the store for HDFS, which refuses every
-scheme except ``hdfs:``.
+``s3a:`` uses conditional puts. A URI with any other scheme goes to the store for HDFS, which
+accepts only ``hdfs:``.
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
-"""POSIX permissions: computes modes with which only readers of a table can read its indexes.
+"""POSIX permissions: computes file modes that let only readers of a table read its indexes.
 
 An index contains keys of its table, and must not reveal them to users who cannot read the table.
-POSIX and HDFS have three classes of users: owner, group and other. The permissions of a user are
-those of the first class to which the user belongs. To reach a file, a user needs the execute bit of
-every folder above the file. Example: the folder of a table has the mode ``rwxr-x---`` and the group
-``sales``. If the group of the index's folder is also ``sales``, the folder gets the mode 0o750,
-else 0o700.
+POSIX and HDFS have three classes of users: owner, group and other. A user has the permissions of
+the first class to which the user belongs. To reach a file, a user needs the execute bit of every
+folder above the file. Example: the folder of a table has the mode ``rwxr-x---`` and the group
+``sales``. If the index's folder also has the group ``sales``, it gets the mode 0o750. With any
+other group, the index's folder gets the mode 0o700.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def without_acl(permissions: Permissions) -> Permissions:
 
 
 def behind(permissions: Permissions, folder: Permissions) -> Permissions:
-    """Returns the effective permissions of a file, given the permissions of file and folder."""
+    """Returns a file's effective permissions, given its own permissions and its folder's."""
     group_enters = bool(folder.mode & (0o010 if folder.group == permissions.group else 0o001))
     others_enter = bool(folder.mode & 0o001)
     kept = 0o700 | (0o070 if group_enters else 0) | (0o007 if others_enter else 0)
@@ -49,12 +49,12 @@ def behind(permissions: Permissions, folder: Permissions) -> Permissions:
 
 
 def mode_for(like: Permissions, owner: str, group: str, is_dir: bool) -> int:
-    """Returns the widest mode with which only readers of ``like`` can read a file.
+    """Returns the widest mode of a file that excludes all users whom ``like`` excludes.
 
     The file belongs to ``owner`` and ``group``. The file's owner created its content, so the owner
-    always has full access. If the file's owner or group differs from that of ``like``, some users
-    are in one class for the file and in another class for ``like``. A user in two different classes
-    gets only the bits that both classes have in ``like``.
+    always has full access. If ``like`` has another owner or group, some users are in one class for
+    the file and in another class for ``like``. A user in two different classes gets only the bits
+    that both classes have in ``like``.
     """
     owner_bits, group_bits, other_bits = like.mode >> 6 & 7, like.mode >> 3 & 7, like.mode & 7
     if owner != like.owner:

@@ -1,9 +1,9 @@
 """The store for S3-compatible object stores: creates a file if it is absent, by a conditional put.
 
-The put has the header ``If-None-Match: *``. Hadoop supports this header since release 3.4.2. Some
-servers ignore the condition and accept every put, so the store tests each bucket before its first
-write to it. This store never renames objects: a rename on S3 is a copy, so two writers can both
-rename to the same name.
+The put has the header ``If-None-Match: *``. Hadoop can send ``If-None-Match`` since release 3.4.2.
+Some servers ignore the condition and accept every put, so the store tests a bucket before the first
+write to the bucket. This store never renames objects, because a rename on S3 is a copy. So two
+writers could both rename to the same name.
 """
 
 from __future__ import annotations
@@ -28,11 +28,12 @@ from sieve.storage.permissions import Permissions
 log = logging.getLogger(__name__)
 
 IF_ABSENT: Final = "fs.option.create.conditional.overwrite"
-"""Hadoop's name for the condition; it is both an option of a create call and a path capability."""
+"""Hadoop's name for a conditional put, both as an option of a create call and as a path
+capability."""
 
 PAUSES: Final = (0.1, 0.4, 1.6)
-"""The mean time in seconds to wait before each retry of a put; puts are retried while another put
-of the same name runs."""
+"""The mean waiting time in seconds before each retry of a put. The store retries a put while
+another put of the same name runs."""
 
 _WRITER: Final = "sieve-writer"
 _NOT_IMPLEMENTED: Final = 501
@@ -40,11 +41,11 @@ _MET_ANOTHER: Final = 409
 _IS_THERE: Final = 412
 
 _lacks: dict[str, str] = {}
-"""For each tested bucket, the reason why puts cannot be conditional there; "" if they can."""
+"""For each tested bucket, the reason why it has no conditional puts; "" if it has them."""
 
 _alone = threading.Lock()
-"""In a bucket without conditional puts, a thread holds this lock while it checks whether an object
-exists and puts the object."""
+"""Without conditional puts, a thread first checks whether an object exists, and then puts the
+object. The thread holds this lock during the check and the put."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,9 +92,10 @@ class S3Store(HadoopFiles):
         fs.createFile(path).build().close()
 
     def permissions(self, uri: str) -> Permissions:
-        """Returns permissions whose group is the bucket: all users with access to the bucket.
+        """Returns permissions whose group stands for all users with access to the bucket.
 
-        The bucket's policy defines these users, but S3A does not report them.
+        The bucket's policy defines who has access, but S3A does not report the policy. So the group
+        is the bucket's URI.
         """
         fs, path = self.open(uri)
         with failures("read the permissions of", uri):
@@ -112,7 +114,7 @@ class S3Store(HadoopFiles):
         return now
 
     def _lack(self, fs: Any, uri: str) -> str:
-        """Returns why puts to a URI's bucket cannot be conditional; "" if they can."""
+        """Returns why a URI's bucket has no conditional puts; "" if it has them."""
         bucket = _bucket(uri)
         if bucket not in _lacks:
             lack = self._try_out(fs, parent(uri))
