@@ -1,11 +1,11 @@
-"""Fits a version of an index to a budget of bytes by one cost per byte (Lagrange multiplier).
+"""Fits an index version to a byte budget by means of one cost per byte (Lagrange multiplier).
 
-The cost per byte ("price" in the code) is a number of files. A build writes a byte only if the byte
-saves reading at least this number of files per expected query, so a higher price gives a smaller
-index. All parts of a version have the same price, so the budget goes to the locations where the
-budget saves most. `choose_price` estimates the right price from a curve that shows the index's
-bytes at several prices. If the built version does not fit the budget, `within_budget` corrects the
-price and builds again.
+The cost per byte ("price" in the code) is the number of files that each index byte must save
+reading per expected query. A build omits bytes that save less, so a higher price gives a smaller
+index. All parts of a version have the same price, so the budget goes to the locations where it
+saves most reads. `choose_price` estimates the right price from a curve that shows the index's bytes
+at several prices. If the built version does not fit the budget, `within_budget` corrects the price
+and builds again.
 
 Source: Lagrangian optimisation as in rate-distortion coding: Everett, "Generalized Lagrange
 Multiplier Method for Solving Problems of Optimum Allocation of Resources".
@@ -23,17 +23,18 @@ from sieve.arrays.dtypes import Numbers
 Made = TypeVar("Made")
 
 _PRICES = 24
-# At the least price, the whole budget saves only the smaller of two numbers of files per query:
-# `_NEGLIGIBLE_FILES`, and the share `_NEGLIGIBLE_SHARE` of the table's files. A budget that saves
-# even less is too large for the column.
+# At the least price, the whole budget saves hardly any file per query: `_NEGLIGIBLE_FILES`, or the
+# share `_NEGLIGIBLE_SHARE` of the table's files if this share is smaller. If a budget saves even
+# less, the budget is too large for the column.
 _NEGLIGIBLE_FILES = 1e-3
 _NEGLIGIBLE_SHARE = 1e-5
 # `choose_price` aims at this share of the budget. The share is below 1, because the bytes at a
-# price are only estimated.
+# price are an estimate.
 _CAUTION = 0.96
 # Four times the price gives about half the bytes. To divide the bytes by a factor, the code
-# therefore multiplies the price by the square of the factor. Two prices give the same bytes if the
-# same gaps are worthwhile at both prices. So the factors in `_STEPS` grow.
+# therefore multiplies the price by the square of the factor. If the same gaps are worthwhile at two
+# prices, both prices give the same bytes. A small step can therefore be useless, so the factors in
+# `_STEPS` grow.
 _ELASTICITY = 2.0
 _STEPS = (1.3, 2.0, 4.0, 8.0, 32.0, 128.0, 512.0)
 # If a version uses at least this share of the budget, `within_budget` does not build again.
@@ -46,15 +47,15 @@ _NEAR = 1.01
 def prices_for(locations: int, budget_bytes: float) -> Numbers:
     """Returns falling prices for `choose_price`; the right price is between the first and the last.
 
-    Each further byte of an index saves less than the byte before it. The total saving cannot exceed
-    the number of locations. Hence the price at which an index uses the whole budget is at most
-    about ``locations / budget``. If the index needs less than the budget, the least price is right.
+    Each further byte of an index saves less than the previous byte. The total saving cannot exceed
+    the number of locations. Hence an index that uses the whole budget has a price of at most about
+    ``locations / budget``. If the index needs less than the budget, the least price is right.
 
     Args:
         budget_bytes: maximum bytes of the version.
 
     Returns:
-        float64[24], in expected files read per query and index byte.
+        float64[24], prices in files per expected query and index byte.
     """
     budget = max(1.0, budget_bytes)
     return np.geomspace(4 * max(1, locations) / budget, least_price(locations, budget), _PRICES)
@@ -76,8 +77,8 @@ def choose_price(prices: Numbers, curve_bytes: Numbers, budget_bytes: float) -> 
         budget_bytes: maximum bytes of the version.
 
     Returns:
-        A price between the least price whose bytes fit the budget and the next lower price. If even
-        the bytes at the greatest of `prices` exceed the budget, the result is the greatest price.
+        A price between two neighbours in `prices`: the least price that fits the budget, and the
+        next lower price. If no price fits the budget, the result is the greatest of `prices`.
     """
     aim = _CAUTION * budget_bytes
     fits = np.flatnonzero(curve_bytes <= aim)
@@ -103,10 +104,10 @@ def within_budget(
         make: builds at a given multiple of the expected price; returns the result and its size in
             bytes.
         budget_bytes: maximum bytes of the version.
-        discard: deletes a result that is not returned, because it exceeds the budget, or because
-            another result uses more of the budget.
-        lowest: the least multiple of the price to try. With 1, a result that fits at the expected
-            price is returned at once.
+        discard: deletes a result; `within_budget` calls it for every result that it does not
+            return.
+        lowest: the least multiple of the price to try. If `lowest` is 1 and the first result fits,
+            the function returns this result at once.
 
     Returns:
         The largest result that fits the budget; if no result fits, the last and smallest result.
@@ -143,7 +144,7 @@ def within_budget(
 
 
 def _between(fits: tuple[float, float], over: tuple[float, float], aim: float) -> float:
-    """Interpolates the price multiple for `aim` bytes from two multiples with known bytes."""
+    """Interpolates the price multiple for `aim` bytes between two multiples of known size."""
     (dear, small), (cheap, large) = fits, over
     part = np.log(aim / max(1.0, small)) / np.log(large / max(1.0, small))
     return float(dear * (cheap / dear) ** np.clip(part, _MARGIN, 1 - _MARGIN))

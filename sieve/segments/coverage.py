@@ -20,13 +20,12 @@ from sieve.segments.entries import Entries
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Coverage:
-    """The number of locations that may contain the keys of each stretch; 0 outside of stretches.
+    """For each stretch of key codes, the number of locations that may contain its keys.
 
     Attributes:
         first: int64[n], the first code of each stretch, ascending.
         last: int64[n], the last code of each stretch, below the first code of the next stretch.
-        locations: int64[n], the number of locations that a look-up of a key in the stretch reads,
-            at least 1.
+        locations: int64[n], how many locations a look-up of a key in the stretch reads; at least 1.
     """
 
     first: Codes
@@ -50,8 +49,8 @@ class Coverage:
         inside = np.cumsum(np.where(last, -1, 1))[:-1]
         first = borders[:-1] + last[:-1]
         end = borders[1:] - ~last[1:]
-        # The sum or difference above can wrap around, but two equal borders of the same kind never
-        # enclose a stretch.
+        # Two equal borders of the same kind enclose no stretch, so `nothing` excludes them. Between
+        # two such borders, `first` or `end` can wrap around.
         nothing = (borders[:-1] == borders[1:]) & (last[:-1] == last[1:])
         some = (inside > 0) & (first <= end) & ~nothing
         return Coverage(first[some], end[some], inside[some])

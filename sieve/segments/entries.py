@@ -1,4 +1,4 @@
-"""Entries: the decoded form of a segment; all shapes except `map` have this form."""
+"""Entries: the decoded form of the segments of all shapes except `map`."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ class Entries:
 class Ends:
     """The entries of a segment, each given by the code ranges of its first cell and its last cell.
 
-    As a rule, the first cell and the last cell of an entry each contain a key of the entry's
-    location. But if an entry was split at the border of the segment, the entry's cell at the border
-    may contain no key. Entries of the same location have no key in common.
+    Normally, an entry's first cell and its last cell both contain a key of the entry's location. If
+    the build split an entry at the border of the segment, the entry's cell at this border may
+    contain no key. Entries of the same location have no key in common.
 
     Attributes:
         low, first_by: int64[n], the least and the greatest code of each entry's first cell.

@@ -1,4 +1,4 @@
-"""Payloads: decodes the bytes of a segment of any shape, except a map, to the segment's entries."""
+"""Payloads: decodes the bytes of segments of all shapes except `map` to entries."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def decode(payload: bytes) -> Entries:
 
     Raises:
         UnsupportedError: a newer release of Sieve wrote the payload.
-        CorruptError: the payload is damaged: Sieve never writes such a payload.
+        CorruptError: the payload is damaged; Sieve cannot have written it.
     """
     entries: Entries = _shape(payload).entries(payload)
     return entries

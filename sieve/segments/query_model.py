@@ -1,7 +1,7 @@
 """Query model: estimates, from a sample of a column's keys, which queries to expect on the column.
 
-If an imprecise index ignores the gap between two keys of a location, every query that falls wholly
-into the gap reads the location without a match. Therefore the model estimates the *skip
+An imprecise index can ignore the gap between two keys of a location. Then every query that falls
+wholly into the gap reads the location without a match. Therefore the model estimates the *skip
 probability* of a gap: the expected share of queries that fall wholly into the gap. Six kinds of
 query have equal weight. The queries look up these keys or ranges:
 
@@ -81,7 +81,8 @@ class _Tables:
         start: float64[m - 1], the distance from the least key to the begin of each space.
         step: float64[m - 1], the length of each space.
         keys: the weights if each key has the weight 1.
-        rows: the weights if each key weighs as much as it has rows; None if these equal `keys`.
+        rows: the weights if a key weighs as much as it has rows; None if all keys have equally many
+            rows.
     """
 
     start: Numbers
@@ -92,8 +93,8 @@ class _Tables:
     @staticmethod
     def of(codes: Codes, rows: npt.NDArray[np.int64]) -> _Tables:
         start = _distance(codes, codes[:1])
-        # If two neighbouring codes are far from the least key, their distances can round to the
-        # same float.
+        # Far from the least key, the distances of two neighbouring codes can round to the same
+        # float. So a step is at least 1.
         step = np.maximum(np.diff(start), 1.0)
         keys, by_row = np.arange(len(codes) + 1) / len(codes), None
         if np.any(rows != rows[0]):
@@ -151,8 +152,9 @@ class QueryModel:
             )
         distinct, inverse = np.unique(codes, return_inverse=True)
         counted = np.bincount(inverse, rows, len(distinct)).astype(np.int64)
-        # The share of sampled rows whose key occurs only once in the sample estimates the share of
-        # rows whose key was not sampled (Good, "The Population Frequencies of Species").
+        # `unseen` estimates the share of rows whose key is not in the sample. The estimate is the
+        # share of sampled rows whose key occurs only once (Good, "The Population Frequencies of
+        # Species").
         unseen = np.count_nonzero(counted == 1) / float(counted.sum())
         step = -(-len(distinct) // MOST_KEYS)
         if step == 1:
@@ -193,7 +195,7 @@ class QueryModel:
         return skip_probability
 
     def shares(self, first: Codes, last: Codes) -> Numbers:
-        """Returns the share of queries of each kind expected to fall wholly into ``[first, last]``.
+        """Returns, per kind of query, the share expected to fall wholly into ``[first, last]``.
 
         Args:
             first: int64[n], the first code of each interval.
@@ -222,7 +224,7 @@ class QueryModel:
         """Estimates, for each code, the share of queries that look up keys up to the code.
 
         The estimate is the mean of three shares at or below the code: the shares of the distinct
-        keys, of the rows and of the domain. The estimate for a greater code is never smaller.
+        keys, of the rows and of the domain. The estimates ascend with the codes.
         """
         shares: Numbers = np.mean(self._cumulated(codes, 1), axis=0)
         return shares
@@ -231,7 +233,7 @@ class QueryModel:
         """Returns, for each code, the share of queries that an entry attracts by covering the code.
 
         Of the single-key queries, kind 0 is spread over keys, kind 1 over rows, and kind 2 over
-        codes. Each kind of range query has the share of the most similar kind of single-key query.
+        codes. Each kind of range query is spread like the most similar kind of single-key query.
         """
         at = np.clip(np.searchsorted(self.codes, codes, side="right"), 1, len(self.codes) - 1)
         by_key, by_row, by_code, short, long, rank = self.kinds
@@ -245,7 +247,7 @@ class QueryModel:
         return density
 
     def _cumulated(self, at: Codes, inclusive: int) -> tuple[Numbers, Numbers, Numbers]:
-        """Returns the shares of keys, rows and domain below each code; up to it if `inclusive`."""
+        """Returns the shares of keys, rows and domain below each code (`inclusive`: up to it)."""
         codes, tables = self.codes, self._tables
         below = np.searchsorted(codes, at, side="right" if inclusive else "left")
         offset = _distance(np.clip(at, codes[0], codes[-1]), codes[:1])

@@ -3,10 +3,10 @@
 The build stops at the first of three limits. Either a further byte no longer saves enough reads, or
 queries read a near-optimal number of files, or the index has its maximum share of the table's size.
 
-The first limit is a cost per byte, a Lagrange multiplier as in rate-distortion coding. A byte of
-the index pays back if, within `payback` queries, it saves reading at least one byte of the table.
-In a table of L locations and B bytes, an index byte must therefore save reading ``L / (payback *
-B)`` locations per expected query:
+The first limit is a cost per byte, a Lagrange multiplier as in rate-distortion coding. An index
+byte pays back if it saves reading at least one byte of the table within `payback` queries. In a
+table of L locations and B bytes, an index byte must therefore save reading ``L / (payback * B)``
+locations per expected query:
 
     200 files of 500 KB and a payback of 10 queries give 2e-7 files per query and index byte
 """
@@ -32,21 +32,21 @@ contain a match."""
 CLOSE: Final = 1.01
 """The multiple that replaces `NEAR` for a version so small that its bytes hardly count."""
 FREE_BYTES: Final = 4096
-"""On most file systems, a version smaller than this number of bytes takes the same number of disk
-blocks."""
+"""On most file systems, this number of bytes is one disk block. A smaller version saves no disk
+block."""
 MOST_OF_TABLE: Final = 10
 """A version has at most one byte per `MOST_OF_TABLE` bytes of the table."""
 
-# The number of kinds of query that each kind of probe represents. The query model has six kinds of
-# query. "range" stands for the three kinds of range, and "present" for the two ways to draw a key
-# that occurs.
+# For each kind of probe, how many of the query model's six kinds of query it represents. "range"
+# stands for the three kinds of range query, and "present" for the two kinds that look up an
+# occurring key.
 _WEIGHTS: Final[Mapping[str, int]] = {"present": 2, "absent": 1, "range": 3}
 _PRICES: Final = 24
 _LEAST_BYTES: Final = 2048
 
 Trial = tuple[float, Sequence[float]]
-"""The size of a version in bytes and, for each of `KINDS`, the number of files that all probes of
-this kind read together."""
+"""The size of a version in bytes, and the files that probes read: for each of `KINDS`, the total
+number over all its probes."""
 
 
 def mean_read(reads: Mapping[str, float]) -> float:
@@ -80,10 +80,9 @@ class Payback:
 
     Attributes:
         table_bytes: total size of the locations on disk, in bytes.
-        payback: number of queries within which each byte of the index must save reading one byte of
-            the table.
-        share: share of all expected queries that fall into the part of the domain that is being
-            planned.
+        payback: number of queries after which an index byte must have saved reading one byte of the
+            table.
+        share: share of all expected queries that fall into the planned part of the domain.
     """
 
     locations: int
@@ -114,7 +113,7 @@ class Payback:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Stop:
-    """The limits at which a build stops adding intervals; the first that is reached applies.
+    """The limits at which a build stops adding intervals; the limit that is reached first applies.
 
     Attributes:
         price: the cost per byte: the number of files that each index byte must save per query.
@@ -125,8 +124,8 @@ class Stop:
             both columns ascend.
         least: for each kind that has probes, the mean number of files that contain a match.
         free: a number of bytes. For a version with fewer bytes, only the price is a limit. Few
-            probes hit the keys at the border of two files, so probes cannot show whether such a
-            small version is good enough.
+            probes hit the keys at the border of two files, so probes cannot judge so small a
+            version.
     """
 
     price: float

@@ -1,11 +1,11 @@
 """Weights of locations: a location's weight is its size divided by the mean size of all locations.
 
-The purpose of an index is to save reading bytes. If each location counts by its weight instead of
-1, a sum over locations measures bytes. The unit of a sum of weights is a location of mean size,
-which formulas call a "file".
+The purpose of an index is to save reading bytes. If each location counts by its weight, a sum over
+locations measures bytes. The unit of a sum of weights is a location of mean size, which formulas
+call a "file".
 
-Example: two locations of 1 MB and 3 MB weigh 0.5 and 1.5. A gap in the keys of the location of 3 MB
-saves three times as much as an equal gap in the other location.
+Example: two locations of 1 MB and 3 MB weigh 0.5 and 1.5. A gap in the keys of the 3 MB location
+saves three times as much as an equal gap in the 1 MB location.
 """
 
 from __future__ import annotations
@@ -23,8 +23,7 @@ def weights_of(sizes: Counts) -> Weights | None:
     """
     if len(sizes) == 0 or sizes.min() == sizes.max():
         return None
-    # A location without bytes would have the weight 0, so its gaps would save nothing; therefore
-    # its size counts as 1.
+    # A location of 0 bytes counts as 1 byte. With the weight 0, its gaps would save nothing.
     read = np.maximum(sizes, 1)
     weights: Weights = (read / read.mean()).astype(np.float32)
     return weights

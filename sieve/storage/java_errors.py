@@ -2,8 +2,8 @@
 
 Messages change between releases of Spark and Hadoop. An authorizer plug-in can throw a subclass of
 a known exception, or an exception whose cause is a known exception. Therefore this module inspects
-all causes of an error, and all superclasses of each cause. Only `worker_conditions` classifies an
-error by its text.
+all causes of an error, and all superclasses of each cause. Only `worker_conditions` recognises a
+kind of error by its text.
 """
 
 from __future__ import annotations

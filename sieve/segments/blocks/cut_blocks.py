@@ -1,15 +1,15 @@
 """Piecewise linear segmentation of sorted keys with a shrinking cone, for the shape `sieve`.
 
-Each key has a set of locations. Let R(k) be the number of keys up to k whose set differs from the
-set of the previous key. The segmentation approximates R by one line per segment. The line starts at
-the first key of its segment. At every key of the segment, the line may differ from R by at most the
-error bound. The *shrinking cone* of a segment contains the slopes with which the line is within the
-bound at all keys added so far. A segment ends before the first key outside its cone. Each segment
-is divided into blocks of equal width. The number of blocks is about the number of times that the
-location set changes from key to key.
+Each key has a set of locations. Let R(k) count how often the location set changes between
+neighbouring keys, up to the key k. The segmentation approximates R by one line per segment. The
+line starts at the first key of its segment. At every key of the segment, the line may differ from R
+by at most the error bound. The *shrinking cone* of a segment is the set of slopes that keep the
+line within the bound at all keys added so far. A segment ends before the first key outside its
+cone. Each segment is divided into blocks of equal width. A segment has about one block for each
+change of the location set from key to key.
 
-The error bound affects only how keys are divided into segments and blocks. The index stores for
-each block all locations of the block's keys. Therefore a larger error bound makes the index less
+The error bound affects only how keys are divided into segments and blocks. For each block, the
+index stores all locations of the block's keys. Therefore a larger error bound makes the index less
 precise, but no query loses a row.
 
 Source: a bachelor thesis about a sieve index in Apache Hudi (Novosibirsk 2024). The cone is from
@@ -32,8 +32,8 @@ __all__ = ["DEFAULT_ERROR", "DEFAULT_MAX_KEYS", "NO_HOLE", "Segment", "cut_segme
 
 DEFAULT_ERROR: Final = 100
 DEFAULT_MAX_KEYS: Final = 1 << 18
-# With this value of `hole`, no segment ends at a gap, because no gap between two 64-bit keys is
-# longer.
+# The longest possible gap between two 64-bit keys. With this value of `hole`, no segment ends at a
+# gap.
 NO_HOLE: Final = (1 << 64) - 1
 
 # The maximum number of (key, location) pairs to buffer for one segment, as a multiple of
@@ -57,8 +57,8 @@ def cut_segments(
         chunks: the pairs, as chunks of codes int64[n], locations int32[n] and row counts int64[n].
             Codes ascend within each chunk and from chunk to chunk. A code's pairs can be in several
             chunks, and a pair can occur several times.
-        error: the maximum difference between a segment's line and R, in changes of the location
-            set; at least 1.
+        error: the maximum error of a segment's line, counted in changes of the location set; at
+            least 1.
         max_keys: the maximum number of distinct keys in a segment, 1 .. 2^24.
         hole: the maximum gap between neighbouring keys of a segment, at least 1.
 
@@ -78,7 +78,7 @@ def cut_segments(
 
 
 class _Cutter:
-    """The open segment, to which keys are added, with the cone of slopes that fit its keys."""
+    """The open segment, to which keys are added, and its cone: the slopes that fit its keys."""
 
     def __init__(self, error: int, max_keys: int, hole: int) -> None:
         self._error = error
@@ -153,7 +153,7 @@ class _Cutter:
         return at
 
     def _narrow(self, codes: npt.NDArray[np.int64], changes: npt.NDArray[np.int64]) -> int:
-        """Narrows the cone by some keys; returns the number of keys before the first key outside.
+        """Narrows the cone; returns the number of keys before the first key outside the cone.
 
         Each key narrows the cone for the next key.
         """
@@ -173,7 +173,7 @@ class _Cutter:
 
 
 def _segment(pieces: list[Keys], changes: int) -> Segment:
-    """Makes a segment of these keys; it has about one block per change of the location set."""
+    """Makes a segment from keys, with about one block per change of the location set."""
     codes = np.concatenate([piece.codes for piece in pieces])
     first, last = int(codes[0]), int(codes[-1])
     width = -(-(last - first + 1) // (changes + 1))
@@ -202,8 +202,8 @@ def _changed(keys: Keys, previous: Keys | None) -> npt.NDArray[np.bool_]:
     if len(counts) == len(locations):
         same = locations[1:] == locations[:-1]
     else:
-        # Two neighbouring sets of s locations each are equal if each location of the second set
-        # equals the location s positions before it.
+        # Two neighbouring sets of s locations are equal if every location of the second set equals
+        # the location s positions earlier.
         places = np.arange(len(locations)) - np.repeat(counts, counts)
         equal = locations == locations[np.maximum(places, 0)]
         every = np.logical_and.reduceat(equal, keys.offsets[:-1] - keys.offsets[0])

@@ -33,8 +33,8 @@ from sieve.segments.entries import Ends, Entries
 SHAPE_SIEVE: Final = 1
 LAYOUT_VERSION: Final = 1
 # `MAX_BLOCKS` and `MAX_POSTINGS` limit the memory that a reader allocates for a damaged payload.
-# The payload's length does not limit this memory, because an array of any length takes no bytes in
-# the payload if its bit width is 0.
+# The payload's length does not limit this memory: with a bit width of 0, even the longest array
+# takes no bytes in the payload.
 MAX_BLOCKS: Final = 1 << 24
 MAX_POSTINGS: Final = 1 << 27
 
@@ -50,7 +50,7 @@ class CSR:
         offsets: int64[n_blocks + 1], ascending from 0.
         locations: int32[m], the number of each posting's location. The locations of a block are
             distinct and ascend.
-        rows: int64[m], the number of the location's rows with a key in the block, at least 1.
+        rows: int64[m], how many rows of the posting's location have a key in the block; at least 1.
     """
 
     offsets: npt.NDArray[np.int64]
@@ -104,7 +104,7 @@ def decode_segment(payload: bytes) -> Segment:
     """Decodes a payload, and validates every field of the layout.
 
     Raises:
-        CorruptError: the payload is damaged: `encode_segment` never makes such a payload.
+        CorruptError: the payload is damaged; `encode_segment` cannot have made it.
     """
     if len(payload) < _HEAD.size:
         raise corrupt_segment("is too short")

@@ -16,7 +16,7 @@ import numpy.typing as npt
 from sieve.errors import InvalidInputError
 
 # A chunk of n pairs consists of codes int64[n] (ascending), locations int32[n], and rows int64[n].
-# `rows` is the number of rows with the pair's code in the pair's location.
+# `rows` tells how many rows of the pair's location have the pair's code.
 Chunk: TypeAlias = tuple[npt.NDArray[np.int64], npt.NDArray[np.int32], npt.NDArray[np.int64]]
 
 # Chunks are concatenated until they have at least this number of pairs, to amortise the overhead of
@@ -81,8 +81,8 @@ def distinct_keys(chunks: Iterable[Chunk]) -> Iterator[Keys]:
             yield _gathered(codes[:whole], locations[:whole], rows[:whole])
         rest = _gathered(codes[whole:], locations[whole:], rows[whole:])
         buffered = [(np.repeat(rest.codes, len(rest.rows)), rest.locations, rest.rows)]
-        # The pairs of the last key stay buffered, but do not count in `size`. Otherwise, a key with
-        # very many locations would be grouped again for every chunk.
+        # The pairs of the last key stay buffered, but do not count in `size`. If they counted, a
+        # key with very many locations would be grouped again for every chunk.
         size = 0
     if buffered:
         yield _gathered(*_joined(buffered))

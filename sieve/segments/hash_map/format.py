@@ -53,11 +53,10 @@ from sieve.segments.hash_map.posting_lists import Gathered, Lists, gathered
 SHAPE_MAP: Final = 4
 LAYOUT_VERSION: Final = 1
 MAX_FINGERPRINT_BITS: Final = 24
-"""A cell with a wider fingerprint and a 31-bit value would be too long for bit packing, which
-allows 56 bits."""
+"""A cell with a fingerprint of 24 bits and a value of 31 bits fits into the 56 bits that bit
+packing allows."""
 # Limits the memory that a reader allocates for a damaged payload. The payload's length does not
-# limit this memory, because an array of any length takes no bytes in the payload if its bit width
-# is 0.
+# limit this memory: with a bit width of 0, even the longest array takes no bytes in the payload.
 MAX_POSTINGS: Final = 1 << 25
 
 HEAD: Final = struct.Struct("<BBQQIIIQBQBI")
@@ -80,7 +79,7 @@ def build_map(
         locations: int32[n], the location of each hash. The locations of equal hashes can be in any
             order.
         n_locations: the run's number of locations; each of `locations` must be below this number.
-        fingerprint_bits: number of bits of a fingerprint, 0 to MAX_FINGERPRINT_BITS.
+        fingerprint_bits: bits per fingerprint, 0 to MAX_FINGERPRINT_BITS.
 
     Raises:
         InvalidInputError: an argument is invalid, or there are too many hashes or locations for one
@@ -144,7 +143,7 @@ def decode_map(payload: Bytes) -> MapSegment:
 
     Raises:
         UnsupportedError: a newer release of Sieve wrote the payload.
-        CorruptError: the payload is damaged: `build_map` never makes such a payload.
+        CorruptError: the payload is damaged; `build_map` cannot have made it.
     """
     if len(payload) < HEAD.size + CHECK_BYTES:
         raise _corrupt("is too short")
@@ -177,8 +176,8 @@ def decode_map(payload: Bytes) -> MapSegment:
     if at != end:
         raise _corrupt("is too long")
     lists = _lists(counts, rises, gaps, n_locations)
-    # Reading a whole 8-byte word at the last cell stays within the payload, because the headers of
-    # the arrays follow the last cell.
+    # Even at the last cell, an 8-byte read stays within the payload, because the arrays' headers
+    # follow the last cell.
     words = byte_words(payload, HEAD.size)
     return MapSegment(first, last, n_keys, n_locations, fingerprint_bits, layout, words, lists)
 

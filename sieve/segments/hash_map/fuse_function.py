@@ -1,17 +1,15 @@
 """A binary fuse function: an array of cells that maps a fixed set of hashes to values.
 
 Each hash has three cells, and the XOR of these cells is the hash's value. The construction peels a
-hypergraph: it repeatedly removes each hash that has a cell of its own, which no other remaining
-hash has. When no hash is left, the construction fills the cells, beginning with the cells of the
-hashes that were removed last. The cells form a row of windows. A hash has one cell in each of three
-neighbouring windows, so large sets need only 1.13 cells per hash. The peeling takes about a
-thousand rounds; a round consists of a few numpy calls, which remove all hashes that can be removed
-at once.
+hypergraph: it repeatedly removes every hash with a cell that no other remaining hash has. When no
+hash is left, the construction fills the hashes' cells in reverse order: the last removed hash comes
+first. The cells form a row of windows. A hash has one cell in each of three neighbouring windows,
+so large sets need only 1.13 cells per hash. The peeling takes about a thousand rounds. A round
+removes, with a few numpy calls, all hashes that can be removed at once.
 
-The function does not store the hashes themselves, so it also maps each hash outside the set to an
-arbitrary value. The bits above the value are a fingerprint of the hash. If a hash is not in the
-set, the hash's own fingerprint differs from the returned fingerprint with the probability ``1 -
-2^-bits``.
+The function does not store the hashes themselves, so it maps a hash outside the set to an arbitrary
+value. The bits above the value are a fingerprint of the hash. If a hash is not in the set, the
+hash's own fingerprint differs from the returned fingerprint with the probability ``1 - 2^-bits``.
 
 Source: Chazelle et al., "The Bloomier Filter"; Graf and Lemire, "Binary Fuse Filters: Fast and
 Smaller Than Xor Filters", which gives the window sizes.
@@ -29,9 +27,9 @@ import numpy.typing as npt
 from sieve.arrays.dtypes import Hashes, Slots
 from sieve.encoding.hashing import mixed
 
-# While hashes are peeled, the state of a cell is one number. From bit `_COUNT_BIT` upwards, the
-# number counts the hashes that have the cell. The bits below `_COUNT_BIT` are the sum of the
-# positions of these hashes. numpy sums float64 fastest, and float64 represents the sum of 3 *
+# While hashes are peeled, the state of a cell is one number. The bits from `_COUNT_BIT` upwards
+# count the hashes that have the cell. The bits below `_COUNT_BIT` are the sum of the positions of
+# all hashes that have the cell. numpy sums float64 fastest, and float64 represents the sum of 3 *
 # MAX_KEYS states exactly.
 _COUNT_BIT: Final = 24
 _NUMBER: Final = (1 << _COUNT_BIT) - 1
@@ -41,9 +39,9 @@ MAX_WINDOW_BITS: Final = 18
 """Windows have at most 2^18 cells, because 18 bits of a hash select a position in a window."""
 MAX_WINDOWS: Final = 1 << 24
 
-# For sets of up to 10,000 hashes, one to four of a hundred attempts to peel all hashes fail. For
-# larger sets, hardly any attempt fails. After every `_SAME_ROOM` failed attempts, the next attempts
-# use more cells, so that finally one attempt succeeds.
+# With up to 10,000 hashes, 1 to 4 % of the attempts to peel all hashes fail. With more hashes,
+# hardly any attempt fails. After every `_SAME_ROOM` failed attempts, the next attempts use more
+# cells, so that finally one attempt succeeds.
 _SAME_ROOM: Final = 4
 _MORE_ROOM: Final = 0.1
 
@@ -98,7 +96,8 @@ class Layout:
 
 def fingerprints(spread: Hashes, bits: int) -> npt.NDArray[np.uint64]:
     """Returns a fingerprint of `bits` bits (0 to 63) for each result of `Layout.spread`."""
-    # For 0 bits, the code shifts twice, because one shift by 64 bits is undefined in numpy.
+    # For 0 bits, a single shift would be by 64 bits, which numpy leaves undefined. So the code
+    # shifts twice.
     return (mixed(~spread) >> np.uint64(1)) >> np.uint64(63 - bits)
 
 
@@ -113,7 +112,7 @@ def solve(
         value_bits: number of bits of a value.
 
     Returns:
-        The layout and, as uint64[n_cells], the contents of its cells. Equal arguments give equal
+        The layout, and the contents of its cells, uint64[n_cells]. Equal arguments give equal
         results.
     """
     attempt = 0
@@ -124,7 +123,7 @@ def solve(
         # is nearly sequential.
         order = np.argsort(spread)
         spread = spread[order]
-        # Positions fit into 32 bits; compared with 64 bits, this halves the memory traffic of
+        # Positions fit into 32 bits. Compared with 64 bits, 32 bits halve the memory traffic of
         # peeling.
         places = layout.places(spread).astype(np.int32)
         rounds = _peel(places, layout.n_cells)
@@ -140,8 +139,8 @@ _Round = tuple[npt.NDArray[np.int64], npt.NDArray[np.int32]]
 def _peel(places: npt.NDArray[np.int32], n_cells: int) -> list[_Round] | None:
     """Peels the hashes; returns, for each round, the removed hashes and one cell of each.
 
-    When a hash is removed, no other remaining hash has the returned cell. The result is None if
-    some hashes cannot be peeled.
+    At the removal of a hash, its returned cell belongs to no other remaining hash. The result is
+    None if some hashes cannot be peeled.
     """
     n_keys = len(places)
     marks = np.arange(n_keys) + (1 << _COUNT_BIT)

@@ -1,8 +1,8 @@
 """Look-up in a map segment: finds the locations that may contain keys with given hashes.
 
 For each hash, a look-up XORs three cells. The result consists of a fingerprint and a value. If the
-fingerprint equals that of the hash, the value is a location or refers to a posting list. Like a
-look-up in a Bloom filter, this look-up has false positives, but no false negatives.
+fingerprint equals the hash's own fingerprint, the value is a location or refers to a posting list.
+Like a look-up in a Bloom filter, this look-up has false positives, but no false negatives.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ class MapSegment:
     """Maps the hashes from `first` to `last` to locations; the range can wrap around at 2^64.
 
     Attributes:
-        first: the first hash, in the order in which the build got the hashes.
-        last: the last hash, in the same order.
+        first: the first hash in the build's input order.
+        last: the last hash in the build's input order.
         n_keys: number of distinct hashes.
         n_locations: number of locations of the run.
         fingerprint_bits: number of bits of a fingerprint.
@@ -59,7 +59,7 @@ class MapSegment:
 
         Returns:
             bool[n_locations]. The result always includes all locations of an indexed hash. For a
-            hash that was not indexed, the result includes locations only with a probability of at
+            hash that was not indexed, the result includes wrong locations with a probability of at
             most 2^-fingerprint_bits.
         """
         found = np.zeros(self.n_locations, np.bool_)
@@ -82,7 +82,7 @@ class MapSegment:
         return indexes[order], locations[order]
 
     def holds(self, hashes: Hashes, location: int) -> npt.NDArray[np.bool_]:
-        """Returns for each hash whether `locations_of` includes `location` for this hash alone."""
+        """Returns, for each hash, whether `location` may contain a key with this hash."""
         index, values = self._values(hashes)
         # Each list is searched once, because many hashes can share a long list.
         distinct, which = np.unique(values, return_inverse=True)

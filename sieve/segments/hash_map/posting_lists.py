@@ -1,9 +1,9 @@
 """Converts (hash, location) pairs to distinct hashes, each with one value.
 
 If a hash occurs in a single location, its value is this location. If a hash occurs in several
-locations, its value is the run's number of locations plus the number of a posting list. Hashes with
-equal posting lists share one list. Example with 10 locations: a hash in location 3 has the value 3;
-a hash in locations 3 and 7 has the value 10 if list 0 is (3, 7).
+locations, its value is n + i: n is the run's number of locations, and i is the number of a posting
+list. Hashes with equal posting lists share one list. Example with 10 locations: a hash in location
+3 has the value 3; a hash in locations 3 and 7 has the value 10 if list 0 is (3, 7).
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class Lists:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Gathered:
-    """Distinct hashes and the value of each.
+    """Distinct hashes, each with its value.
 
     Attributes:
         hashes: uint64[k], the distinct hashes.
@@ -60,8 +60,8 @@ def gathered(hashes: Hashes, locations: npt.NDArray[np.int32], n_locations: int)
     """Returns the distinct hashes of sorted pairs, with their values.
 
     Raises:
-        InvalidInputError: the arrays differ in length, the hashes ascend neither in unsigned nor in
-            signed order, or a location is negative or not below `n_locations`.
+        InvalidInputError: the arrays differ in length, the hashes are not sorted, or a location is
+            not from 0 to ``n_locations - 1``.
     """
     _check(hashes, locations, n_locations)
     if len(hashes) == 0:
@@ -114,8 +114,8 @@ def _check(hashes: Hashes, locations: npt.NDArray[np.int32], n_locations: int) -
         raise _refused("are not of one length")
     if len(hashes) == 0:
         return
-    # The distances from the first hash ascend if the hashes ascend in signed order, as in Spark,
-    # and also if they ascend in unsigned order.
+    # Hashes ascend in signed order, as in Spark, or in unsigned order. In both orders, the
+    # distances from the first hash ascend.
     distance = hashes - hashes[0]
     if np.any(distance[1:] < distance[:-1]):
         raise _refused("do not come in order of their hashes")

@@ -32,9 +32,9 @@ def estimate_bytes(
         n_keys: number of distinct hashes.
         n_locations: number of locations of the run.
         n_lists: number of distinct posting lists, each of two locations or more. As an upper bound,
-            callers can pass the number of keys that are in several locations. With this bound, the
-            estimate may assume cells with too many bits.
-        postings: total number of locations in these lists.
+            callers can pass the number of keys that are in several locations. With the upper bound,
+            the estimate may assume too many bits per cell.
+        postings: total number of locations in all posting lists.
     """
     width = fingerprint_bits + value_bits(n_locations, n_lists)
     cells = (Layout.of(n_keys).n_cells * width + 7) // 8
@@ -52,9 +52,9 @@ def fingerprint_for(
 ) -> int | None:
     """Returns the most fingerprint bits, up to MOST_WORTHWHILE, that fit a budget in bytes.
 
-    None if no map fits the budget. With 0 fingerprint bits, a query for an indexed key still reads
-    only the key's locations. But a query for an absent key reads the locations of an arbitrary
-    value.
+    Returns None if no map fits the budget. With 0 fingerprint bits, a query for an indexed key
+    still reads only the key's locations. But a query for an absent key reads the locations of an
+    arbitrary value.
     """
     return next(
         (
@@ -67,7 +67,7 @@ def fingerprint_for(
 
 
 def _bits_each(mean: float) -> float:
-    """Estimates how many bits a packed number takes on average, given the numbers' mean."""
+    """Estimates how many bits a packed number takes on average, given the mean of the numbers."""
     # The numbers are assumed to be distributed geometrically, like gaps between random positions.
     # Numbers that need more than the packed bits are stored as exceptions.
     again = mean / (1 + mean)

@@ -2,9 +2,10 @@
 
 A gap lies between two neighbouring keys of a location. If the intervals are cut at a gap, queries
 that fall wholly into the gap do not read the location. Each cut costs one more interval, and all
-intervals take about the same number of bytes. Each cut saves reads in proportion to the skip
-probability of its gap. Therefore the best intervals under a budget are cut at every gap whose skip
-probability exceeds a threshold; a location with more such gaps gets more intervals.
+intervals take about the same number of bytes. Each cut saves reads in proportion to the gap's skip
+probability: the expected share of queries that fall wholly into the gap. Therefore it is best,
+under a budget, to cut at every gap whose skip probability exceeds a threshold. A location gets more
+intervals if more of its gaps exceed the threshold.
 
 Example: the keys are 1, 2, 3, 900 and 901, and only the gap ``(3, 900)`` has a skip probability
 above the threshold. These five keys become the two intervals ``[1, 3]`` and ``[900, 901]``.
@@ -26,9 +27,9 @@ from sieve.arrays.interval_set import starts
 from sieve.segments.budget import least_price
 from sieve.segments.query_model import QueryModel
 
-# A build task does not know the final cost per byte, so it makes more intervals than needed. The
-# limit for all tasks together is three times the number of minimum-size entries that fit into the
-# budget, plus 64 intervals per location.
+# A build task does not know the final cost per byte, so it makes more intervals than needed. All
+# tasks together may make three times as many intervals as entries of minimum size fit into the
+# budget. In addition, every location may have 64 intervals.
 _OVERPROVISION: Final = 3
 _LEAST_ENTRY_BYTES: Final = 2
 _LEAST_INTERVALS: Final = 64
@@ -88,7 +89,7 @@ def cut_location(
         location: the location's number.
         threshold: a share of all queries. The function cuts at each gap with a greater skip
             probability.
-        most: maximum number of intervals, at least 1. If more gaps exceed the threshold, the
+        most: maximum number of intervals, at least 1. If too many gaps exceed the threshold, the
             function cuts at the gaps with the highest skip probability.
     """
     skip_probability = query_model.skip_probability(codes[:-1], codes[1:])
@@ -111,7 +112,7 @@ def cut_location(
 
 
 def overprovisioned_threshold(locations: int, budget_bytes: float) -> float:
-    """Returns a threshold for `cut_location` low enough that later steps need no further cuts.
+    """Returns a threshold for `cut_location` that is so low that later steps need no further cuts.
 
     The threshold equals the cost of one byte at the least price. An interval takes at least two
     bytes, so a cut at a gap below the threshold would never be worth its bytes.
@@ -124,8 +125,9 @@ def overprovisioned_most(rows: int, rows_in_table: int, locations: int, budget_b
     """Returns a location's maximum number of intervals.
 
     Every location may have 64 intervals. In addition, all locations together may have 3 intervals
-    per two bytes of the budget. Half of these are distributed in proportion to the locations' rows,
-    and half in equal shares, because a location with few, distant keys needs intervals, too.
+    per two bytes of the budget. Half of these additional intervals are distributed in proportion to
+    the locations' rows. The other half is distributed equally, because a location with few, distant
+    keys needs intervals, too.
     """
     share = (rows / max(1, rows_in_table) + 1 / max(1, locations)) / 2
     return _LEAST_INTERVALS + int(_OVERPROVISION * budget_bytes / _LEAST_ENTRY_BYTES * share)
@@ -138,7 +140,7 @@ def overprovisioned_total(rows: int, locations: int, budget_bytes: float) -> int
 
 
 def split_at(intervals: Intervals, borders: Codes) -> tuple[npt.NDArray[np.int32], Intervals]:
-    """Cuts intervals at the borders of stretches of the domain, so that no interval spans a border.
+    """Cuts intervals at the borders between stretches of the domain; no piece spans a border.
 
     Args:
         intervals: the intervals, in any order.
@@ -147,8 +149,8 @@ def split_at(intervals: Intervals, borders: Codes) -> tuple[npt.NDArray[np.int32
 
     Returns:
         The number of each piece's stretch, int32[m], from 0 to p - 1; and the pieces. The pieces of
-        one interval are adjacent. The first piece has the interval's counts of keys and rows; the
-        counts of the other pieces are 0.
+        one interval are adjacent. The first piece of an interval has the interval's counts of keys
+        and rows. The counts of all other pieces are 0.
     """
     from_ = np.searchsorted(borders, intervals.first, side="right")
     to = np.searchsorted(borders, intervals.last, side="right")
@@ -171,7 +173,7 @@ def united(intervals: Intervals) -> Intervals:
     """Sorts intervals by location and first key; merges a location's overlapping intervals.
 
     Intervals of one location can overlap if several tasks read different parts of one file. If a
-    key occurs in several parts, the merged interval counts the key several times.
+    key occurs in several parts of the file, the merged interval counts the key several times.
     """
     order = np.lexsort((intervals.first, intervals.location))
     lists = intervals.take(order)

@@ -1,7 +1,7 @@
 """Segment format of the shape `intervals`: encodes the entries of a segment, and decodes them.
 
 Each entry consists of whole cells of a `Grid`. On a coarser grid, entries take fewer bits, but
-cover more keys that their locations do not contain. A payload in a run file is little-endian;
+cover more keys that are absent from the entry's location. A payload in a run file is little-endian;
 `sieve.segments.intervals.integer_coding` encodes its arrays:
 
 ===========  ================================================================
@@ -27,8 +27,8 @@ array of n   number of cells (or blocks) of each entry, less one
 ===========  ================================================================
 
 `begin` is the number of an entry's first cell. With coding 3, `begin` is the number of the entry's
-first block. Entries are sorted by begin, then by location. No two entries have the same begin and
-the same location.
+first block. Entries are sorted by begin, then by location. Two entries with the same begin always
+have different locations.
 """
 
 from __future__ import annotations
@@ -55,8 +55,8 @@ CODINGS: Final = (IN_CELLS, IN_BLOCKS)
 entry refers to blocks. Blocks take fewer bytes if the entries of many locations begin and end at
 the same keys."""
 LAYOUT_VERSION: Final = 1
-# Limits the memory that a reader allocates for a damaged payload, because Deflate can expand a few
-# bytes of the payload to a long array.
+# Deflate can expand a few bytes of a damaged payload to a long array. `MAX_ENTRIES` limits the
+# memory that a reader allocates for this array.
 MAX_ENTRIES: Final = 1 << 24
 
 _HEAD: Final = struct.Struct("<BBqqIIIBB")
@@ -113,14 +113,14 @@ def encode(cells: Cells, coding: int) -> bytes:
 
 
 def expected_size(cells: Cells, coding: int) -> float:
-    """Estimates, without encoding, the size in bytes of the result of `encode`."""
+    """Estimates how many bytes `encode` would return, without encoding."""
     arrays = _arrays(cells, coding)
     fixed = _HEAD.size + 3 * len(cells.grid.start)
     return fixed + sum(integer_coding.expected_size(array) for array in arrays.values())
 
 
 def _arrays(cells: Cells, coding: int) -> dict[str, Words]:
-    """Returns the arrays of a payload by name, in the order in which the payload contains them."""
+    """Returns the arrays of a payload by name, in the payload's order."""
     begin, end = cells.begin, cells.end
     arrays: dict[str, Words] = {}
     if coding == IN_BLOCKS:
@@ -146,7 +146,7 @@ def _arrays(cells: Cells, coding: int) -> dict[str, Words]:
 
 
 def entries(payload: bytes) -> Entries:
-    """Decodes a segment of this shape, whose first two bytes the caller has checked."""
+    """Decodes a segment of this shape; the caller has checked the first two bytes."""
     cells = _of_cells(payload)
     low, high = cells.grid.first_codes(cells.begin), cells.grid.last_codes(cells.end)
     return Entries(low, high, cells.location)
@@ -158,8 +158,8 @@ def ends(payload: bytes) -> Ends:
     begin, end, grid = cells.begin, cells.end, cells.grid
     low, high = grid.first_codes(begin), grid.last_codes(end)
     codes = low, grid.last_codes(begin), grid.first_codes(end), high
-    # If an entry reaches the segment's first or last code, the entry may have been cut at the
-    # segment's border. So the entry's cell at the border may contain no key.
+    # An entry that reaches the segment's first or last code may be a piece of a longer entry, cut
+    # at the segment's border. So the piece's cell at the border may contain no key.
     cut = low == low.min(), high == high.max()
     return Ends(*codes, cells.location, ~cut[0], ~cut[1], begin != end)
 
@@ -252,14 +252,14 @@ def _blocks(payload: bytes, at: int, most: int) -> tuple[tuple[Words, Words], in
     if not 1 <= n <= 2 * MAX_ENTRIES:
         raise corrupt_segment(f"claims {n} blocks")
     sizes, at = integer_coding.decode(payload, at + _BLOCKS.size, n)
-    # `sizes` contains the number of cells of each block less one, so its first number is the last
-    # cell of the first block.
+    # Each number in `sizes` is a block's count of cells, less one. Cells are numbered from 0, so
+    # the first number is also the last cell of the first block.
     ends = _summed(sizes, most, 1)
     return (np.append(np.uint64(0), ends[:-1] + _ONE), ends), at
 
 
 def _located(steps: Words, apart: Words, count: int) -> Words:
-    """Decodes the array of locations in the order `apart`; the results are relative to the base."""
+    """Decodes the locations of a payload with the order "apart", relative to the base location."""
     if np.any(apart >= count):
         raise corrupt_segment("names a location out of range")
     fresh = steps > 0

@@ -6,8 +6,8 @@ wide cells, whose numbers need fewer bits. The planner makes cells narrower in p
 queries ask for.
 
 Example: a grid over the codes 0 .. 1023 has two pieces. One piece begins at code 0 with shift 0,
-the other piece begins at code 256 with shift 8. The first piece has 256 cells of one code, the
-second piece 3 cells of 256 codes.
+the other piece begins at code 256 with shift 8. The first piece has 256 cells of one code, and the
+second piece has 3 cells of 256 codes.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ class Grid:
         first: the least key code.
         last: the greatest key code.
         start: uint64[p], the distance from `first` to the begin of each piece, ascending from 0.
-        shift: uint8[p]; each cell of a piece has 2^shift codes, but the last cell of a piece may
-            have fewer codes.
+        shift: uint8[p]; a cell of a piece has 2^shift codes. The last cell of a piece may have
+            fewer codes.
         base: uint64[p], the number of each piece's first cell.
         cells: the total number of cells.
     """
@@ -88,8 +88,8 @@ class Grid:
         piece = np.searchsorted(self.base, cells, side="right") - 1
         shift = self.shift[piece].astype(np.uint64)
         within = (cells - self.base[piece]) << shift
-        # The last cell of a piece can have fewer codes than the other cells of the piece. No sum of
-        # this method exceeds 2^64 - 1.
+        # The last cell of a piece can have fewer codes than the other cells of the piece. All sums
+        # in this method are below 2^64.
         rest = np.append(self.start[1:] - np.uint64(1), np.uint64(self.last - self.first))
         whole = (np.uint64(1) << shift) - np.uint64(1)
         room = rest[piece] - self.start[piece] - within
@@ -102,11 +102,11 @@ class Grid:
 
 
 def join(grids: Sequence[Grid]) -> tuple[Grid | None, list[int]]:
-    """Joins ascending, disjoint grids to one grid, with more cells for the codes between the grids.
+    """Joins ascending, disjoint grids to one grid; adds cells for the codes between the grids.
 
     Returns:
-        The joint grid, or None if it would have 2^64 cells or more; and for each given grid, the
-        position of its first piece among the pieces of the joint grid.
+        The joint grid, or None if it would have 2^64 cells or more. Also the position of each given
+        grid's first piece in the joint grid.
     """
     first, start, shift, pieces = grids[0].first, [], [], []
     after = first

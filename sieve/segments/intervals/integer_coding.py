@@ -33,8 +33,8 @@ from sieve.errors import corrupt_segment
 _PACKED, _CLASSES, _BYTES = 0, 1, 2
 _SIZE: Final = struct.Struct("<BI")
 _RAW: Final = -15
-# Counted from any bit of its first byte, an 8-byte word has at least this number of bits. If a
-# number has more low bits, the low bits are read in two parts.
+# Low bits can begin at any bit of a word's first byte. From there on, an 8-byte word has at least
+# this number of bits. The decoder reads longer low bits in two parts.
 _WINDOW: Final = 56
 # For each class, the highest bit of its numbers, and the mask of all bits below that bit.
 _FIRST: Final[Words] = np.append(np.uint64(0), np.uint64(1) << np.arange(64, dtype=np.uint64))
@@ -61,7 +61,7 @@ def encode(values: Words) -> bytes:
 
 
 def expected_size(values: Words) -> float:
-    """Estimates, without encoding, the size in bytes of the result of `encode`."""
+    """Estimates how many bytes `encode` would return, without encoding."""
     if len(values) == 0:
         return 0.0
     classes = bit_lengths(values)
@@ -69,8 +69,8 @@ def expected_size(values: Words) -> float:
     counts = counts[counts > 0]
     entropy = float((counts * np.log2(len(values) / counts)).sum())
     below = float(np.maximum(classes - 1, 0).sum())
-    # The size of the compressed classes is estimated as their entropy plus about one byte per
-    # distinct class. A Deflate block needs these bytes to describe its codes.
+    # The compressed classes take about as many bytes as their entropy, plus one byte per distinct
+    # class. A Deflate block needs the byte per class to describe its codes.
     return (entropy + below) / 8 + 8 + len(counts)
 
 
@@ -101,7 +101,7 @@ def decode(payload: bytes, at: int, count: int) -> tuple[Words, int]:
 
 
 def _deflated(symbols: npt.NDArray[np.uint8]) -> bytes:
-    # Deflate's search for repetitions lengthens the codes of symbols that do not repeat, so this
+    # Deflate's search for repetitions lengthens the codes of symbols that do not repeat. So this
     # function runs Deflate with and without the search, and returns the shortest result.
     made = []
     for strategy in (zlib.Z_HUFFMAN_ONLY, zlib.Z_RLE, zlib.Z_DEFAULT_STRATEGY):
@@ -113,7 +113,7 @@ def _deflated(symbols: npt.NDArray[np.uint8]) -> bytes:
 def _inflated(data: bytes, count: int) -> npt.NDArray[np.uint8]:
     decoder = zlib.decompressobj(_RAW)
     try:
-        # One more byte than expected is requested, to detect data of more than `count` symbols.
+        # The function asks for one byte more than `count`, to detect data with too many symbols.
         found = decoder.decompress(data, count + 1)
     except zlib.error as error:
         raise corrupt_segment(f"has an array that does not inflate ({error})") from error
@@ -145,7 +145,8 @@ def _with_low_bits(payload: bytes, at: int, classes: npt.NDArray[np.uint8]) -> t
     values = words[starts >> 3] >> (starts & 7).astype(np.uint64) & _BELOW[classes]
     long = np.flatnonzero(sizes > _WINDOW)
     if len(long):
-        # A number's low bits from the 57th on may lie outside the word that contains its first bit.
+        # A number's low bits from the 57th on may lie outside the word that contains the first low
+        # bit.
         start, rest = starts[long] + _WINDOW, sizes[long] - np.uint8(_WINDOW)
         above = words[start >> 3] >> (start & 7).astype(np.uint64) & _BELOW[rest + np.uint8(1)]
         values[long] = values[long] & _BELOW[_WINDOW + 1] | above << np.uint64(_WINDOW)

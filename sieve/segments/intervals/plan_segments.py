@@ -1,10 +1,10 @@
 """Plans segments from intervals by one cost per byte: chooses gaps, grids and codings.
 
-The price of a byte is the number of files that the byte must save reading per expected query; each
-file counts by its weight. All bytes have the same price. Therefore the gaps, the precision of the
-grids and the codings can be chosen independently of each other, and the result is still optimal.
-From a sample of segments, `curve` estimates the bytes at many prices, and `trial` estimates the
-bytes and the reads at one price. `emit` makes the segments for a given price.
+The price of a byte is the number of files that the byte must save reading per expected query. Each
+file counts by its weight (its relative size). All bytes have the same price. Therefore the gaps,
+the precision of the grids and the codings can be chosen independently of each other, and the result
+is still optimal. From a sample of segments, `curve` estimates the bytes at many prices, and `trial`
+estimates the bytes and the reads at one price. `emit` makes the segments for a given price.
 
 Source: Shoham and Gersho, "Efficient Bit Allocation for an Arbitrary Set of Quantizers".
 """
@@ -30,16 +30,16 @@ SEGMENT_OVERHEAD: Final = 40
 """The number of bytes that a segment takes in its file in addition to its payload."""
 # The minimum number of new entries in each segment except the last. If an entry reaches into a
 # later segment, that segment repeats the entry. Each segment has at least as many new entries as
-# repeated entries. Hence all segments together have at most as many repeated entries as new ones,
-# and long entries need no separate list.
+# repeated entries. Hence at most about half of all entries are repeated, so long entries need no
+# separate list.
 _LEAST_ENTRIES: Final = 16384
 # The kinds of query that reports show: the key of a random row, any code of the domain, and a short
 # range.
 _SHOWN: Final = [1, 2, 3]
 _FIRST_GUESS: Final = 2.0
 _LEFT: Final = 0.8
-# The size of one more entry, as a share of the mean size of entries. The share is below 1, because
-# a further entry shortens the distances between entries, which then take fewer bits.
+# The size of one more entry, as a share of the mean size of entries. The share is below 1: a
+# further entry shortens the distances between entries, and shorter distances take fewer bits.
 _MARGINAL: Final = 0.8
 # The planner encodes a sample of `_SAMPLED` segments, at the multiples `_TRIED` of the expected
 # price.
@@ -49,7 +49,7 @@ _TRIED: Final = np.array([2.0, 1.0, 0.5])
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Segment:
-    """A segment, which is a stretch of keys, as it is stored in a run file.
+    """A segment: a stretch of keys, in the form in which a run file stores it.
 
     Attributes:
         first: the least key code.
@@ -61,10 +61,9 @@ class Segment:
             a stretch have the same locations.
         postings: number of entries.
         payload: the encoded entries; `sieve.segments.payload` decodes them.
-        expected: float64[3], for three kinds of query (the key of a random row, any code of the
-            domain, and a short range), the expected weighted number of files that a query reads
-            only because the index is imprecise. The expected numbers of several segments can be
-            added.
+        expected: float64[3], the expected weighted number of files that a query reads only because
+            the index is imprecise. The three kinds of query are the key of a random row, any code
+            of the domain, and a short range. The numbers of several segments can be added.
     """
 
     first: int
@@ -115,8 +114,8 @@ class Plan:
         skip_probability: float64[n], the skip probability of the gap before each interval,
             multiplied by the weight of the location. For the first interval of a location, the
             number is infinite.
-        gaps: float64[6, n + 1], for each kind of query, the share of queries that fall into the gap
-            before an interval, multiplied by the weight of the location; cumulated over intervals.
+        gaps: float64[6, n + 1], cumulated over intervals: for each kind of query, the share of
+            queries that fall into the gap before an interval, times the location's weight.
         keys: int64[n + 1], the number of distinct keys, cumulated over intervals.
         rows: int64[n + 1], the number of rows, cumulated over intervals.
         weights: the weights of all locations; None means that each location weighs 1.
@@ -137,7 +136,7 @@ class Plan:
 
         At each price, the method counts the entries that save more than they cost; this count is
         exact. The method measures the bytes per entry on a sample of segments, at some prices near
-        the expected price, and interpolates the bytes per entry at the other prices.
+        the expected price. For the other prices, it interpolates.
 
         Args:
             prices: float64[p], above 0, falling, in files read per query and index byte.
@@ -161,11 +160,11 @@ class Plan:
     def trial(
         self, price: float, probes: Sequence[npt.NDArray[np.int64]]
     ) -> tuple[float, list[float]]:
-        """Estimates, for one price, the bytes of the segments and the files that probes read.
+        """Estimates the segments' bytes and the reads of probes (sampled queries) at one price.
 
-        The method computes exactly which locations probes would read if the entries were not
-        widened to grid cells. The method measures two numbers on a sample of segments: the bytes of
-        the entries, and the additional locations that probes read because of the grid cells.
+        The method first ignores the grid, and computes exactly which locations the probes would
+        read. The method measures two numbers on a sample of segments: the bytes of the entries, and
+        the additional locations that probes read because of the grid cells.
 
         Args:
             price: the cost per byte, above 0, in files read per query and index byte.
@@ -173,8 +172,8 @@ class Plan:
                 columns ascend.
 
         Returns:
-            The bytes, including `SEGMENT_OVERHEAD` for each segment; and for each kind, the
-            weighted number of files that all its probes read together.
+            The bytes, including `SEGMENT_OVERHEAD` for each segment. Also, for each kind of probe,
+            the weighted number of files that all its probes read together.
         """
         kept = self._kept(price, _FIRST_GUESS)
         segments = list(kept.segments())
@@ -225,7 +224,7 @@ class Plan:
         return cheapest(part, self.query_model, price, self.codings)
 
     def _entry_bytes(self, price: float) -> float:
-        """Estimates, on the middle segment, the bytes that one more entry takes at a price."""
+        """Estimates, from the middle segment, how many bytes one more entry takes at a price."""
         kept = self._kept(price, _FIRST_GUESS)
         segments = list(kept.segments())
         if not segments:
@@ -247,12 +246,11 @@ class Plan:
 def fitted(planned: Plan, prices: Numbers, budget: float) -> tuple[Plan, float, list[Segment]]:
     """Makes segments that use most of a budget; returns the plan, the price and the segments.
 
-    At some price, many segments can change to the coding `IN_BLOCKS`, so that their total bytes
-    fall to half. So possibly no price uses much of the budget. Segments without blocks can then be
-    better. Therefore, if any price led to blocks and much of the budget is unused, this function
-    also tries segments without blocks. Example (`bench rivals`): with a budget of 0.3 % for a
-    column of e-mail addresses, queries read about 189 of 200 files with blocks, and about 180
-    without.
+    At some price, many segments can change to the coding `IN_BLOCKS`, and their total bytes can
+    halve. Then perhaps no price uses much of the budget, and segments without blocks can be better.
+    This function also tries segments without blocks if a price gave blocks and much of the budget
+    is unused. Example (`bench rivals`): with a budget of 0.3 % for a column of e-mail addresses,
+    queries read about 189 of 200 files with blocks, and about 180 without.
 
     Args:
         planned: the plan of the stretch whose segments share the budget.
@@ -305,10 +303,10 @@ class _Kept:
     last: Codes
 
     def segments(self) -> Iterator[tuple[int, int, Places]]:
-        """Yields for each segment two positions and an array of entries.
+        """For each segment, yields two positions and an array of entries.
 
         The entries between the two positions begin in the segment. The array contains the positions
-        of all entries of the segment, including those that begin earlier.
+        of all entries of the segment, including entries that begin earlier.
         """
         at, spanning = 0, np.empty(0, np.intp)
         while at < len(self.start):
@@ -359,7 +357,7 @@ def _named(
     weights: Weights | None,
     probes: npt.NDArray[np.int64],
 ) -> float:
-    """Returns the sum, over all probes, of the weights of the locations that a probe reads.
+    """Adds up the weights of the locations that each probe reads; returns the sum over all probes.
 
     Args:
         first: int64[n], the first key of each entry; entries are sorted by location and key.

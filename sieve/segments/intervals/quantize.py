@@ -1,8 +1,8 @@
 """Chooses the grid and the coding of one segment by weighing its precision against its bytes.
 
 Wider cells save bits, but they make entries cover more keys, so queries read more files without a
-match. The search starts with grids whose precision is nearly right according to the query model:
-the reads that one more bit per border would save are worth about the price of this bit. The search
+match. The search starts with grids whose precision is nearly right according to the query model. In
+these grids, one more bit per border would save reads worth about the price of the bit. The search
 then tries finer and coarser grids, and encodes the segment with the best grid (rate-distortion
 optimal quantisation).
 """
@@ -22,8 +22,8 @@ from sieve.segments.intervals.grid import MAX_PIECES, Grid, short_widths
 from sieve.segments.query_model import QueryModel
 from sieve.segments.weights import weights_at
 
-# Each piece of a grid takes three bytes. If at least this number of entries' borders are in a
-# piece, a separate cell width for the piece saves more than three bytes.
+# Each piece of a grid takes three bytes. With at least this number of borders of entries in a
+# piece, the piece's own cell width saves more than three bytes.
 _BORDERS_A_PIECE: Final = 128
 
 
@@ -93,7 +93,7 @@ def cheapest(
         part: the content of the segment, at least one entry.
         price: the cost of one byte, in files read per query.
         codings: the allowed codings, one or more.
-        search: whether to try also finer and coarser grids than the initial grids.
+        search: whether to try grids that are finer or coarser than the initial grids, too.
     """
     exact = _free(part, query_model, part.low, part.high, part.location)
     best: dict[int, tuple[float, _Try]] = {}
@@ -172,7 +172,7 @@ def _medians(ideal: Numbers, bounds: npt.NDArray[np.intp]) -> npt.NDArray[np.int
 
 
 def _writable(borders: Words, bounds: npt.NDArray[np.intp]) -> tuple[Words, npt.NDArray[np.intp]]:
-    """Returns pieces that begin at or before given borders; their widths have few significant bits.
+    """Returns pieces that begin at or before given borders, with widths of few significant bits.
 
     Returns:
         The start of each piece, and the position of each piece's first border.
@@ -217,7 +217,7 @@ def _free(
     trailing = np.append(leading[1:], True)
     # There is a gap before each entry, and after the last entry of each location. If an entry
     # reaches an end of the code domain, `low - 1` or `high + 1` wraps around. The gap at this end
-    # is empty, and `some` excludes the gap.
+    # of the domain is empty, so `some` excludes the gap.
     after = np.append(np.int64(part.first), high[:-1] + 1)
     after[leading] = part.first
     begin = np.concatenate([after, high[trailing] + 1])
