@@ -26,7 +26,7 @@ _SIGN = np.uint64(1 << 63)
 
 
 class SuffixCodec(Protocol):
-    """Encodes the bytes after a column's common prefix, so that codes sort like these bytes."""
+    """Encodes the bytes after a column's common prefix, so that codes sort like the bytes."""
 
     def codes(self, values: pa.Array, start: int) -> Codes:
         """Returns int64[n]: the codes of the values' bytes from `start` on; undefined for nulls."""
@@ -64,8 +64,8 @@ class LeadingBytes:
 class BytesCodec:
     """The codec of strings and binary; Spark orders both types by unsigned bytes.
 
-    A value without the common prefix gets the least code if it sorts below the prefix, otherwise
-    the greatest code. So codes sort like values.
+    A value without the common prefix gets an extreme code. A value below the prefix gets the least
+    code, and a value above the prefix gets the greatest code. So codes sort like values.
     """
 
     prefix: bytes

@@ -38,8 +38,8 @@ _DAY_MICROS = 86_400_000_000
 class Literal:
     """A constant of a query as a key code; `code` is undefined if `nan` is set.
 
-    If the column's codes are inexact, `image` is the whole constant as bytes, and a look-up in a
-    hash map uses the hash of `image`.
+    If the column's codes are inexact, `image` is the whole constant as bytes. A look-up in a hash
+    map then uses the hash of `image`.
     """
 
     code: int
@@ -90,7 +90,7 @@ def wire_integer(value: object, low: int, high: int, wanted: str) -> int:
 
 
 def wire_bytes(value: object) -> bytes:
-    """Decodes the wire form of a string or binary constant, which is base64."""
+    """Decodes a string or binary constant from its wire form, base64."""
     if not isinstance(value, str):
         raise refuse_literal(value, "base64 text")
     try:
@@ -177,8 +177,8 @@ class TimestampCodec:
         return Literal(wire_integer(value, LEAST, GREATEST, "a number of microseconds"))
 
     def decode(self, code: int) -> str:
-        # numpy has no timestamp for -2^63, and datetime has none before year 1, so `decode` formats
-        # the date with numpy and the time of day with datetime.
+        # numpy has no timestamp for -2^63, and datetime has no timestamp before year 1. So `decode`
+        # formats the date with numpy and the time of day with datetime.
         days, micros = divmod(code, _DAY_MICROS)
         midnight = dt.datetime(1, 1, 1, tzinfo=dt.UTC)
         time = (midnight + dt.timedelta(microseconds=micros)).time()
@@ -215,7 +215,7 @@ class FloatCodec:
         return Literal(self._sign - image if image < 0 else image)
 
     def decode(self, code: int) -> str:
-        # A border of a segment can lie beyond the code of an infinity. The text of such a border is
+        # A segment's border can lie beyond the code of an infinity. `decode` shows the border as
         # the infinity.
         infinity = 0x7F800000 if self.bits == 32 else 0x7FF0000000000000
         code = max(-infinity, min(infinity, code))

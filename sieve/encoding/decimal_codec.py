@@ -2,8 +2,8 @@
 
 A decimal of up to 18 digits fits in 64 bits: 12.34 as ``decimal(10,2)`` has the code 1234. The
 unscaled integer of a wider decimal has up to 128 bits. The code of a wider decimal has one of two
-forms. The first form consists of an exponent and leading bits, like a floating-point number. The
-second form is the number of a step of a `Window`.
+forms. One form is an exponent with leading bits, as in a floating-point number. The other form is
+the number of a step in a `Window`, a range of values.
 """
 
 # ruff: noqa: D102 - the protocol `Codec` documents the methods that codecs share
@@ -49,8 +49,7 @@ class Window:
     def around(cls, least: int, greatest: int) -> Window:
         """Returns the window with the shortest steps that covers a range of values and two margins.
 
-        One margin is below the range, the other above the range. Each margin is as wide as the
-        range.
+        The margins are below and above the range. Each margin is as wide as the range.
         """
         margin = greatest - least + 1
         low, high = max(1 - 10**38, least - margin), min(10**38 - 1, greatest + margin)
@@ -133,7 +132,7 @@ class DecimalCodec:
 
 
 def _steps(low: Words, high: Codes, window: Window) -> Codes:
-    """Returns the window step of each 128-bit two's complement integer as its key code."""
+    """Returns key codes: the number of the window step of each 128-bit two's complement integer."""
     origin = window.low & ((1 << 128) - 1)
     origin_low, origin_high = np.uint64(origin & _WORD), np.uint64(origin >> 64)
     signed_high = np.int64(window.low >> 64)

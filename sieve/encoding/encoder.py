@@ -2,7 +2,7 @@
 
 The encoder's prefix, split points and window depend on the column's data, so a build stores its
 encoder with each run that it writes. All runs of a version have the same encoder as the version's
-base run. Before a look-up, a query's constants are encoded with this encoder.
+base run. A look-up encodes the query's constants with the encoder of the base run.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ from sieve.errors import CorruptError, InvalidInputError, UnsupportedError
 
 __all__ = ["GREATEST", "LEAST", "Encoded", "Encoder", "Literal", "Splits", "Window"]
 
-# The maximum length of the prefix in bytes. Every manifest contains the prefix, so a longer common
-# prefix is truncated; all values begin with the truncated prefix, too.
+# The maximum length of the prefix in bytes. Every manifest contains the prefix, so the encoder
+# truncates a longer common prefix. All values begin with the truncated prefix, too.
 MAX_PREFIX = 1024
 
 
@@ -62,10 +62,10 @@ class Encoder:
     Attributes:
         type: Spark's simple name of the column's type, such as ``decimal(10,2)``.
         prefix: for strings and binary, the common prefix that is stripped from every value.
-        splits: for strings and binary, the split points of the bytes after the prefix, or None if
-            the encoder does not use split points.
-        window: for decimals of more than 18 digits, the range of values that codes distinguish, or
-            None if this range contains all decimals of the type.
+        splits: for strings and binary, the split points of the bytes after the prefix. None means
+            an encoder without split points.
+        window: for decimals of more than 18 digits, the range of values that codes distinguish.
+            None means the range of all decimals of the type.
 
     Raises:
         UnsupportedError: Sieve cannot index columns of this type.
@@ -128,7 +128,7 @@ class Encoder:
     def leading_bytes(self) -> int | None:
         """The number of leading bytes of a string or binary that can affect the value's code.
 
-        None for types other than strings and binary.
+        The result is None for types other than strings and binary.
         """
         if not isinstance(self._codec, BytesCodec):
             return None
@@ -139,8 +139,7 @@ class Encoder:
     def of_bytes(self) -> Encoder:
         """The encoder for the same column read as binary.
 
-        A string has the same code with both encoders, the encoder for strings and the encoder for
-        binary.
+        A string has the same code in the encoder for strings and in the encoder for binary.
         """
         if not isinstance(self._codec, BytesCodec):
             return self

@@ -1,9 +1,9 @@
 """64-bit hashes of column values for hash maps; executors and the front end compute equal hashes.
 
 If a column's key codes are exact, a bijection computes the hash from the code, so different values
-have different hashes. Strings, binary and decimals of more than 18 digits are hashed by the XXH64
-hash of the value's bytes, as in Spark's function ``xxhash64``, so two different values can have the
-same hash.
+have different hashes. For strings, binary and decimals of more than 18 digits, the hash is the
+XXH64 hash of the value's bytes, as in Spark's function ``xxhash64``. Here, two different values can
+have the same hash.
 """
 
 from __future__ import annotations

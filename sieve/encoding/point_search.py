@@ -23,15 +23,15 @@ class _Level:
     """One level of the trie: the 8-byte words of the points at one offset.
 
     The points with the same bytes before the offset form a node of the level. A node has the slots
-    `lows[node]` to `highs[node] - 1`, one for each word. An additional first slot of a node is for
-    values below all words of the node.
+    `lows[node]` to `highs[node] - 1`. The first slot of a node is for values below all words of the
+    node. Every further slot is for one word.
 
     Attributes:
         words: uint64[s], the 8-byte word of each slot, ascending within a node.
-        counts: int64[s], the number of points at or below any value that lies between this slot's
-            word and the next slot's word.
-        children: int64[s], the node of the next level that decides about values with this slot's
-            word, or -1 if there is no such node.
+        counts: int64[s], how many points are at or below a value between the slot's word and the
+            next slot's word.
+        children: int64[s], the node of the next level for values with the slot's word; -1 if the
+            search ends at this level.
     """
 
     words: Words
@@ -42,11 +42,11 @@ class _Level:
 
 
 class PointSearch:
-    """A search structure over ascending split points, none of which ends in a zero byte.
+    """A search structure over ascending split points; a point must not end in a zero byte.
 
-    Because no point ends in a zero byte, zeros appended to a value do not change which points are
-    at or below the value. Hence the search can compare whole words, even where a value ends inside
-    an 8-byte word.
+    A value may be padded with zeros: because no point ends in a zero byte, the same points are at
+    or below the padded value. Hence the search can compare whole words, even where a value ends
+    inside an 8-byte word.
     """
 
     def __init__(self, points: Sequence[bytes]) -> None:
@@ -114,7 +114,7 @@ def _level(
 def _last_not_greater(level: _Level, nodes: Offsets, words: Words) -> Offsets:
     """Returns, for each value and node, the last slot with a word at most the value's word.
 
-    If all words of the node are greater than the value's word, returns the node's first slot.
+    If all words of the node are greater than the value's word, the result is the node's first slot.
     """
     low, high = level.lows[nodes], level.highs[nodes]
     for _ in range(int((high - low).max() - 1).bit_length()):

@@ -24,7 +24,7 @@ from sieve.encoding.split_points import Point, Splits
 from sieve.encoding.word_reader import WordReader
 
 _OFF: Final = 0x80
-"""A flag in the table that translates bytes to digits; it marks each byte outside the alphabet."""
+"""The flag for bytes outside the alphabet, in the table that translates bytes to digits."""
 _ANY_OFF: Final = np.uint64(0x8080808080808080)
 _SIGN: Final = np.uint64(1 << 63)
 # For each step of `_joined`: the shift in bits, and the mask that selects every other byte, every
@@ -40,10 +40,10 @@ class _Stretches:
     Attributes:
         search: finds the number of the stretch that contains a value.
         codes: uint64[s], the code of each stretch, counted from the least code. The digits of a
-            value are added to this code.
+            value are added to the stretch's code.
         skips: int64[s], the number of leading bytes that all values of the stretch have in common.
         digits: uint64[s], 1 if codes of the stretch have digits for the bytes after the shared
-            bytes. 0 if all values of the stretch have the same code.
+            bytes; 0 if all values of the stretch have the same code.
     """
 
     search: PointSearch
@@ -57,10 +57,9 @@ class SplitCodec:
 
     The least code is for values below the first point. The greater codes are divided among the
     points in ascending order: each point has ``radix ** digits`` codes. The digits of a code stand
-    for the bytes after the point's shared bytes. If a value is greater than all values that begin
-    with the shared bytes of the value's point, the value has the last code of the point. A byte
-    outside the alphabet gets the digit of the next lower byte in the alphabet, and all later digits
-    are the greatest digit.
+    for the bytes after the point's shared bytes. A point's last code also stands for the point's
+    values that are greater than all values with the shared bytes. A byte outside the alphabet gets
+    the digit of the next lower byte in the alphabet, and all later digits are the greatest digit.
     """
 
     def __init__(self, splits: Splits) -> None:
@@ -130,7 +129,7 @@ class SplitCodec:
 
     @cached_property
     def _stretches(self) -> _Stretches:
-        """Each point's stretch, and the stretch above the point's shared bytes if one exists."""
+        """Each point's stretch; also the stretch of values above the shared bytes, if it exists."""
         borders, codes, skips, digits = [], [0], [0], [0]
         following = [*self._starts[1:], None]
         for number, (point, after) in enumerate(zip(self._splits.points, following, strict=True)):
@@ -193,9 +192,9 @@ class SplitCodec:
 
 
 def _end(point: Point) -> bytes | None:
-    """Returns the least value above all values with a point's shared bytes, or None.
+    """Returns the least value above all values that begin with a point's shared bytes.
 
-    If the shared bytes are empty or all 0xFF, there is no such value.
+    The result is None if the shared bytes are empty or all 0xFF.
     """
     shared = point.start[: point.shared].rstrip(b"\xff")
     return shared[:-1] + bytes((shared[-1] + 1,)) if shared else None
@@ -207,8 +206,8 @@ def _joined(digits: Words, radix: int) -> Words:
     Each byte of the word is a digit; the highest byte is the first digit.
 
     The function works in three steps: it combines digits to pairs, pairs to fours, and fours to
-    eights. No intermediate number overflows its bytes of the word, because a number of n digits is
-    less than 256^n.
+    eights. An intermediate number of n digits is less than 256^n, so it fits into its n bytes of
+    the word.
     """
     for bits, lanes in _LANES:
         digits = ((digits >> np.uint64(bits)) & lanes) * np.uint64(radix) + (digits & lanes)

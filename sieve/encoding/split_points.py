@@ -23,8 +23,8 @@ the points."""
 LONGEST_POINT = 128
 MOST_DIGITS = 24
 WIDEST_ALPHABET = 127
-"""Maximum number of bytes in an alphabet. A larger alphabet would save less than one bit per byte,
-so the digits are then whole bytes."""
+"""Maximum number of bytes in an alphabet. With a larger alphabet, digits would save less than one
+bit per byte, so digits are then whole bytes."""
 
 _HEADS = 3
 
@@ -45,8 +45,8 @@ class Splits:
     """Split points in ascending order, and the alphabet of the bytes that follow the shared bytes.
 
     Attributes:
-        points: 1 to `MOST_POINTS` points. No point ends in a zero byte, so zeros appended to a
-            value do not change which points are at or below the value.
+        points: 1 to `MOST_POINTS` points. No point ends in a zero byte. So the same points are at
+            or below a value and the value padded with zeros.
         alphabet: the bytes that serve as digits, ascending and without the zero byte. If the
             alphabet is empty, all bytes serve as digits.
 
@@ -91,7 +91,7 @@ class Splits:
     def to_bytes(self) -> bytes:
         """Returns the points in their form on disk.
 
-        On disk, each point omits the leading bytes that it shares with the point before it.
+        On disk, each point omits the leading bytes that it shares with the previous point.
 
         Source: Bayer and Unterauer, "Prefix B-Trees".
         """

@@ -1,8 +1,8 @@
 """Reads bytes of variable-length values as 8-byte words, for a whole Arrow array at once.
 
 numpy cannot slice many byte strings at once. Therefore the reader views the data buffer of an Arrow
-array as an array of overlapping 8-byte words, one beginning at each byte. Indexing the array of
-words with positions reads the eight bytes at each position.
+array as overlapping 8-byte words, one for each byte offset. To read at many positions, the reader
+indexes the array of words with the positions.
 """
 
 from __future__ import annotations
