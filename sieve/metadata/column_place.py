@@ -13,7 +13,7 @@ _ZONELESS: Final = frozenset(
 )
 _REMARKS: Final = frozenset({"comment", "CURRENT_DEFAULT"})
 """The keys in a column's metadata that no reader looks up. ``CURRENT_DEFAULT`` is the default value
-for rows that are written in future."""
+for future rows."""
 
 _MAX_SCHEMAS: Final = 1024
 
@@ -42,9 +42,9 @@ def find_column(
 ) -> ColumnPlace | None:
     """Finds a column in a schema; returns None if the schema does not contain the column.
 
-    Readers usually find a column in a file by its name. In ORC files without column names, which
-    old releases of Hive wrote, readers find a column by its position. Neither later columns nor
-    other fields of the same struct affect the column.
+    Readers usually find a column in a file by its name. In ORC files of old Hive releases, which
+    lack column names, readers find a column by its position. Neither later columns nor other fields
+    of the same struct affect the column.
 
     Args:
         column: path of the column.
@@ -89,7 +89,7 @@ def kind_of(kind: Any) -> str:
 
 @lru_cache(_MAX_SCHEMAS)
 def without_remarks(schema: str) -> str:
-    """Removes the metadata that no reader looks up from a schema in Spark's JSON form."""
+    """From a schema in Spark's JSON form, removes the metadata that no reader looks up."""
     return json.dumps(_clean(json.loads(schema)))
 
 

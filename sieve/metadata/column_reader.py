@@ -1,14 +1,14 @@
 """Finds the parts of a table's fingerprint that affect the values of one column.
 
 A table's fingerprint consists of parts: every setting, option and type that can affect how Spark
-reads any column of the table. The *deciding* parts are those that can affect the indexed column. A
-scan can use a version of an index if no deciding part has changed since the version's build. A part
-counts as deciding unless Spark's reader certainly ignores it for the indexed column.
+reads any column of the table. The *deciding* parts can affect the indexed column. A scan can use a
+version of an index if no deciding part has changed since the version's build. If it is uncertain
+whether Spark's reader ignores a part for the indexed column, the part counts as deciding.
 
-In CSV and JSON, appending a column to the schema can also affect the values of the other columns.
-Spark treats a record as corrupt if a value cannot be converted to the new column's type, or if a
-CSV record lacks a value for the new column. The other values of some corrupt records differ from
-query to query. Builds, CHECK and audits cannot recognise these corrupt records. Example:
+In CSV and JSON, a column that is appended to the schema can also affect the values of other
+columns. Spark treats a record as corrupt if it cannot convert the new column's value, or if a CSV
+record lacks this value. The other values of some corrupt records differ from query to query, and
+builds, CHECK and audits cannot recognise these records. Example:
 `spark.sql.json.enablePartialResults` is off, and a column `b MAP<STRING, INT>` is added to the
 schema. For the record `{"b":{"k":"x","a":7},"a":1}`, Spark then returns 7 for `a`, because its
 parser continues inside `b`.
@@ -42,9 +42,9 @@ _OF_TEXT: Final = (
     *("mapreduce.input.", "io.", "spark.sql.execution.datasources.hadooplinerecord"),
     "spark.sql.files.supportsecondoffsetformat",
 )
-"""Prefixes of settings that only readers of text formats look up. Some of these settings choose a
-codec. Readers of Parquet and ORC need no such setting, because each Parquet and ORC file names its
-own codec."""
+"""Prefixes of settings that only readers of text formats look up. Some text settings choose a
+codec. Readers of Parquet and ORC need no setting for the codec, because each Parquet and ORC file
+names its own codec."""
 
 _BASE: Final[Mapping[str, str]] = {
     "parquet": "parquet",
@@ -53,7 +53,7 @@ _BASE: Final[Mapping[str, str]] = {
     "iceberg": "parquet",
     "orc": "orc",
 }
-"""The table formats whose readers decode each column independently, and the file format of each."""
+"""The table formats whose readers decode each column independently, with their file formats."""
 
 _OPTIONS: Final[Mapping[str, frozenset[str]]] = {
     "parquet": frozenset({"datetimerebasemode", "int96rebasemode"}),
@@ -74,7 +74,7 @@ _OF_KINDS: Final[Mapping[str, frozenset[str]]] = {
     "spark.sql.parquet.binaryasstring": frozenset({"string", "binary"}),
     "spark.sql.legacy.parquet.nanosaslong": frozenset({"long", "instant"}),
 }
-"""Settings and options that affect only columns of certain kinds, with these kinds.
+"""For settings and options that affect only certain kinds of columns: the kinds.
 
 No setting of ORC is listed. ORC's reader can convert a file's types to the table's types, for
 example dates to text or instants to numbers. So the kind of a column does not show which settings
@@ -89,15 +89,15 @@ _OF_SCHEMAS: Final = frozenset(
         *("spark.sql.parquet.binaryasstring", "spark.sql.parquet.infertimestampntz.enabled"),
     }
 )
-"""Settings and options that Spark uses only to infer a schema from files. These settings do not
-affect a table, because a table has a schema."""
+"""Settings and options that Spark uses only to infer a schema from files. A table already has a
+schema, so settings for inference do not affect it."""
 
 _OF_FOUND_TYPES: Final = frozenset(
     {"spark.sql.parquet.int96astimestamp", "spark.sql.legacy.parquet.nanosaslong"}
 )
-"""Settings that affect only those columns of a file that the table's schema lacks. Spark 3.5's
-Parquet reader chooses the types of these columns by these settings. In plain tables, the reader
-reads a column that the schema lacks only if it finds columns by field id."""
+"""Settings that affect only a file's extra columns, which the table's schema lacks. Spark 3.5's
+Parquet reader chooses the types of extra columns by these settings. In plain tables, the reader
+reads extra columns only if it finds columns by field id."""
 
 _CONVERTS: Final = "spark.sql.parquet.int96timestampconversion"
 """If this setting is on, Spark's Parquet reader converts INT96 timestamps with the session's time
@@ -111,8 +111,7 @@ _OF_DEFAULTS: Final = (
     *("spark.sql.legacy.", "spark.sql.defaultcolumn.", "spark.sql.variant."),
     *("spark.sql.ansi.", "spark.sql.timestamptype", "spark.sql.parser."),
 )
-"""Prefixes of settings that affect how Spark evaluates a column's default value, which is stored as
-SQL."""
+"""Prefixes of settings that affect how Spark evaluates a column's default value (stored as SQL)."""
 
 _OF_LITERALS: Final = tuple(
     f"conf.spark.sql.{name}"
@@ -120,7 +119,7 @@ _OF_LITERALS: Final = tuple(
 )
 """Prefixes of settings that affect only the default value of an indexed column in a text format.
 
-One of these settings also affects values of CHAR columns, but Sieve cannot index CHAR columns.
+``legacy.charvarcharasstring`` also affects CHAR columns, but Sieve cannot index CHAR columns.
 """
 
 _WHOLE_RECORDS: Final = frozenset({"COMMIT_TIME_ORDERING", "EVENT_TIME_ORDERING"})
@@ -159,9 +158,8 @@ def changed_parts(column: Sequence[str], then: Parts, now: Parts) -> tuple[str, 
     then, now = _of_columns(then), _of_columns(now)
     one, other = deciding_parts(path, then), deciding_parts(path, now)
     changed = (k for k in one.keys() | other.keys() if one.get(k) != other.get(k))
-    # A changed setting can make another part, such as Spark's release, deciding in only one of the
-    # two fingerprints. The result omits a deciding part whose value is the same in both
-    # fingerprints.
+    # Because of a changed setting, an unchanged part, such as Spark's release, can be deciding in
+    # only one of the two fingerprints. The result omits unchanged parts.
     return tuple(sorted(k for k in changed if then.get(k) != now.get(k)))
 
 
@@ -207,8 +205,8 @@ def deciding_parts(column: tuple[str, ...], parts: Parts) -> Parts:
 
 def _of_column(parts: Parts, format_name: str, place: ColumnPlace) -> Iterator[tuple[str, str]]:
     zones = _zones(parts, format_name, place)
-    # `is_unread` applies neither to Hudi, which merges records of several files, nor to Hive's ORC
-    # reader.
+    # `is_unread` is valid only for Spark's own readers. Hudi's reader merges records of several
+    # files, and Hive has an ORC reader of its own.
     native = format_name != "hudi" and ".hive." not in parts["format"]
     for name, value in parts.items():
         scope, _, key = name.partition(".")
@@ -274,9 +272,9 @@ def _decides(key: str, format_name: str, place: ColumnPlace, *, is_option: bool)
 def _of_merged(column: tuple[str, ...], parts: Parts) -> Parts:
     """Returns the deciding parts of a Hudi table whose reader merges the records of a key.
 
-    In some merge modes, Hudi returns one of the records of a key unchanged. The choice of this
-    record depends only on the key columns, the ordering columns and Hudi's own columns, such as the
-    delete marker. In other merge modes, the merged record can depend on every column.
+    In some merge modes, Hudi returns one of the records of a key unchanged. To choose the record,
+    Hudi uses only the key columns, the ordering columns and its own columns, such as the delete
+    marker. In other merge modes, the merged record can depend on every column.
     """
     kept = dict(_of_records(parts, "parquet", "avro"))
     if not _takes_whole_records(parts):
@@ -338,5 +336,5 @@ def _of_records(parts: Parts, *own: str) -> Parts:
 
 
 def _foreign(*own: str) -> tuple[str, ...]:
-    """Returns the prefixes of settings that only readers of formats other than ``own`` look up."""
+    """Returns the prefixes of settings that readers of the formats ``own`` never look up."""
     return tuple(one for name, prefixes in _OWN.items() if name not in own for one in prefixes)

@@ -69,7 +69,7 @@ def last_of_dense(exists: Callable[[int], bool], known: int) -> int:
     while exists(known + step):
         known += step
         step *= 2
-    # Invariant: the number `known` is in the sequence, and `known + step` was not when last probed.
+    # Invariant: the number `known` is in the sequence, and the last probe of `known + step` failed.
     while step > 1:
         step //= 2
         if exists(known + step):
@@ -120,8 +120,7 @@ def publish(
         needed.
 
     Raises:
-        ConflictError: at every attempt, another writer published first; or another writer dropped
-            the index.
+        ConflictError: another writer published first at every attempt, or dropped the index.
         UnknownOutcomeError: the version may be visible to readers, so the caller must not delete
             the files that it names.
         UnavailableError: the store refused a request, and the version is not visible.

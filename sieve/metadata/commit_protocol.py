@@ -54,7 +54,7 @@ class End(Enum):
     LOST = auto()
     """Another writer's version has the number, so this writer's version never becomes visible."""
     REFUSED = auto()
-    """No request of this writer has created the file, or can still create it."""
+    """This writer's requests have not created the file, and never will."""
     DAMAGED = auto()
     """A damaged file of another writer has the version number."""
     UNKNOWN = auto()
@@ -91,7 +91,7 @@ def next_step(step: Step, answer: Answer) -> Step | End:
     """Returns the writer's next step, or the outcome of the attempt.
 
     Args:
-        step: the previous step, to which ``answer`` is the store's answer.
+        step: the previous step, which the store answered with ``answer``.
     """
     return (
         _after_create(step, answer) if isinstance(step, Create) else _after_read_back(step, answer)

@@ -26,8 +26,8 @@ class Contents:
             that differ at a scan.
         runs: the runs of the index; each run has the data for a different set of locations.
         locations: the file list, which also contains the position of each location in its run.
-        roots: absolute qualified URIs of the folders to which the paths in the file list are
-            relative.
+        roots: absolute qualified URIs of folders. Each path in the file list is relative to one of
+            the folders.
         stats: the statistics of the build.
         commit: the indexed commit of a Delta or Iceberg table, or None for other tables.
     """

@@ -1,4 +1,4 @@
-"""Creation record: the file by which Sieve recognises an index's folder as its own.
+"""Creation record: the file by which Sieve recognises a folder as the folder of an index.
 
 CREATE writes the record before any other file of the folder. If the process of the CREATE dies, the
 record shows that the folder is abandoned, and names the index's table. DROP deletes the record
@@ -67,7 +67,7 @@ def creation_records(store: Store, root: str, but: Collection[str]) -> Iterator[
 def remove_abandoned(
     store: Store, root: str, table: TableIdentity, known: Collection[str]
 ) -> list[str]:
-    """Deletes a table's index folders whose CREATE died before registering the index.
+    """Deletes a table's index folders if their CREATE died before it registered the index.
 
     Args:
         root: the folder that holds indexes.
@@ -95,12 +95,12 @@ def remove_abandoned(
 
 
 def delete_index(store: Store, index_dir: str) -> None:
-    """Deletes an index's folder; if interrupted, a later statement can finish the deletion.
+    """Deletes an index's folder; a later statement can finish an interrupted deletion.
 
     The function first deletes the file ``registered``, so the index counts as abandoned from then
     on. The function then deletes version 1, before any other file that a running writer may need.
-    This order lets `report_if_dropped` recognise the drop. The function deletes the creation record
-    last, because a later statement finds the folder by this record.
+    `report_if_dropped` recognises a drop if ``registered`` and version 1 are missing. The function
+    deletes the creation record last, because a later statement finds the folder by this record.
 
     Raises:
         UnavailableError: the store refuses a request, or does not answer.
@@ -141,9 +141,10 @@ def report_if_dropped(name: str, store: Store, index_dir: str) -> Iterator[None]
 def _remove_ghost(store: Store, index_dir: str) -> bool:
     """Returns whether an index was dropped or is being dropped; if so, also deletes its folder.
 
-    A writer that runs during the drop can recreate folders of the index, to which no table would
-    ever refer. An existing index has a manifest of version 1 and the file ``registered``. If only
-    one of the manifest and ``registered`` is missing, the index is damaged, not dropped.
+    A writer that runs during the drop can recreate folders of the index. No table would ever refer
+    to the recreated folders. An existing index has a manifest of version 1 and the file
+    ``registered``. If only one of the manifest and ``registered`` is missing, the index is damaged,
+    not dropped.
     """
     marks = (version_file(index_dir, 1), join(index_dir, REGISTERED))
     try:
@@ -172,6 +173,6 @@ def creation_record_of(store: Store, folder: str) -> CreationRecord | None:
             REGISTERED in members,
         )
     except (SieveError, ValueError, KeyError, TypeError):
-        # The record is unreadable, or Sieve did not write it, so the folder may belong to another
-        # program, and Sieve must not delete the folder.
+        # The record is unreadable, or Sieve did not write it. The folder may belong to another
+        # program, so Sieve must not delete the folder.
         return None

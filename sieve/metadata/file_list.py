@@ -1,7 +1,7 @@
 """File list: the data files of a version, with their states, lengths, times and row counts.
 
-The list is stored in parts, which a reader merges in order. A build writes a further part with only
-the entries that changed since the previous version.
+The list is stored in parts, which a reader merges in order. A later build writes only the changed
+entries, as a further part.
 """
 
 from __future__ import annotations
@@ -37,11 +37,11 @@ from sieve.metadata.path_list import PathList, concat_paths
 class FileState(IntEnum):
     """The state of a file in a version.
 
-    For a file in the state `READ`, a stored list contains the file's length instead of the state.
+    A stored list contains a file's length instead of the state `READ`.
     """
 
     READ = 0
-    """The build read the whole file, and the length and time in the list are those of this file."""
+    """The build read the whole file, and the list contains this file's length and time."""
     UNPROVEN = -1
     """The build opened the file, but every query must read it. Example: the file has no rows."""
     RACY = -2
@@ -60,14 +60,14 @@ _WITH_RANGES = pa.schema(
 )
 
 _FORMS: Final = (_SCHEMA, _WITH_ALSO, _WITH_RANGES)
-"""The possible schemas of a stored list. The columns of `STORED_BOUNDS` can follow each schema."""
+"""The possible schemas of a stored list. The columns of `STORED_BOUNDS` can follow the columns of
+each schema."""
 
 _LISTS: Final = dict(zip(("cuts", *COUNTED), STORED, strict=True))
-"""The names of the columns whose rows are lists; each list has one value for each range of a file.
-"""
+"""The columns with a list for each file, by short name. The list describes the file's ranges."""
 
 MOST_ALSO: Final = 64
-"""The maximum number of positions of a location in runs, not counting its first position."""
+"""The maximum number of further runs, after its first run, that can contain a location."""
 
 COLUMNS: Final = ("states", "lengths", "mtimes", "rows", "nulls", "nans", "slots")
 """The numeric columns of `Locations`, in order."""
@@ -92,11 +92,11 @@ class Locations:
         nulls: int64[n], the number of each file's rows whose value is NULL.
         nans: int64[n], the number of each file's rows whose value is NaN.
         slots: int64[n], the position of each file among the concatenated locations of all runs. The
-            ranges of a file have consecutive positions; the slot is that of the first range. A file
-            without keys is in no run, so its slot is -1.
+            ranges of a file have consecutive positions; the slot is the position of the first
+            range. A file without keys is in no run, so its slot is -1.
         also: int64[n, k], the positions of each location in further runs, padded with -1. A further
             run contains rows that were appended to the location after its first run was built. None
-            if no location has further positions.
+            if no location is in a further run.
         ranges: the ranges of the files, or None if each file is one location. If `ranges` is set,
             `also` is None.
         bounds: the key bounds of the m locations, or None if all bounds are unknown.
@@ -147,7 +147,7 @@ class Locations:
 
     @property
     def stored_lengths(self) -> Counts:
-        """For each file, its length if it is in the state `READ`, otherwise its state, int64[n]."""
+        """The length of each file in the state `READ`; the state of any other file; int64[n]."""
         return np.where(self.states == FileState.READ, self.lengths, self.states).astype(np.int64)
 
     @property
@@ -160,8 +160,8 @@ class Locations:
     def all_rows(self) -> npt.NDArray[np.bool_]:
         """Whether the index contains all rows of each location, including hidden rows, bool[n].
 
-        True for a location with several positions. A location gets a second position only if each
-        build read all rows that the location had then.
+        The flag is true for a location with several positions. A location gets a second position
+        only if every build read all rows that the location had at that time.
         """
         several: npt.NDArray[np.bool_] = np.count_nonzero(self.places >= 0, axis=1) > 1
         return several
@@ -214,7 +214,7 @@ def _none_also(n: int) -> Counts:
 
 
 def _stacked(lists: Sequence[Counts]) -> Counts:
-    """Stacks tables vertically; pads each table with -1 to the width of the widest."""
+    """Stacks tables vertically; pads each table with -1 to the width of the widest table."""
     width = max(one.shape[1] for one in lists)
     return np.vstack([_widened(one, width) for one in lists])
 
@@ -236,11 +236,11 @@ def merge(parts: Sequence[Locations]) -> Locations:
 
 
 def diff(before: Locations, now: Locations) -> Locations:
-    """Returns the part that, merged after ``before``, gives the files of ``now``, in any order."""
+    """Returns the part to merge after ``before`` to get the files of ``now``, in any order."""
     was, paths = before.path_list, now.path_list
     place = paths.places_in(was)
-    # If two partitions share a folder, Spark lists each file of the folder twice. A part must
-    # contain both entries of a file that is listed twice, or neither entry.
+    # If two partitions share a folder, Spark lists each file of the folder twice. For a file that
+    # is listed twice, a part must contain both entries or neither.
     place[paths.within(concat_paths([was.repeated(), paths.repeated()]))] = -1
     same = place >= 0
     for name in COLUMNS:
@@ -338,7 +338,7 @@ def parse_locations(data: bytes, roots: Sequence[str], rows: int) -> Locations:
         rows: the part's number of rows, as in the manifest.
 
     Raises:
-        CorruptError: the bytes are no part of a list, or the part's number of rows is not ``rows``.
+        CorruptError: the bytes are not a part of a list, or the part has another number of rows.
     """
     try:
         file = pq.ParquetFile(io.BytesIO(data))
@@ -352,7 +352,7 @@ def parse_locations(data: bytes, roots: Sequence[str], rows: int) -> Locations:
         lengths = np.maximum(stored, 0)
         ranges = None
         if form == _WITH_RANGES:
-            # If a count is 0 in all files, it is 0 in all ranges, so its lists are not decoded.
+            # A count that is 0 in all files is 0 in all ranges, so the function skips its lists.
             # Decoding lists takes most of the time of this function.
             some = ["cuts", *(name for name in COUNTED if table[name].to_numpy().any())]
             read = _read(file, [stored for name, stored in _LISTS.items() if name in some])

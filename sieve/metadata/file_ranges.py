@@ -2,8 +2,8 @@
 
 Each range is a location of the index, and Spark can read it as one split. A Parquet range contains
 the row groups whose middle byte is in the range. An ORC range contains the stripes that start in
-the range, and a text range the lines that start in it. If the ranges cover a file without overlap,
-each row of the file is in exactly one range.
+the range. A text range contains the lines that start in the range. If the ranges cover a file
+without overlap, each row of the file is in exactly one range.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ COUNTED: Final = ("rows", "nulls", "nans")
 """The names of the row counts that each range has."""
 
 STORED: Final = ("cuts", *(f"range_{name}" for name in COUNTED))
-"""The columns of a stored file list that describe the ranges: the start of each range but the
-first, and the row counts of each range."""
+"""The columns of a stored file list that describe the ranges: the start of each range except a
+file's first range, and the row counts of each range."""
 
 FOOTER: Final = "footer"
 """The column of a stored file list with `FileRanges.footers`; the columns of `STORED` follow it."""
@@ -36,7 +36,7 @@ class FileRanges:
     Attributes:
         counts: int64[n], the number of ranges of each file; 1 if the file is one location.
         footers: int64[n], the size in bytes of each file's footer, which a reader reads again for
-            each range. Footers of text files and of files that are one location have the size 0.
+            each range. The size is 0 for text files, and for files that are one location.
         starts: int64[m], the offset of each range's first byte, 0 for the first range of a file. A
             range ends where the next range of its file starts; the last range ends with the file.
         rows: int64[m], the number of rows of each range.
@@ -72,9 +72,9 @@ class FileRanges:
         return np.arange(len(self.starts)) - np.repeat(self.firsts, self.counts)
 
     def cuts_of(self, files: Counts) -> tuple[tuple[int, ...], ...]:
-        """Returns the offsets between the ranges of each file in ``files``, int64[k].
+        """Returns, for each file in ``files``, int64[k], the starts of its later ranges.
 
-        A file that is one location has no offsets between ranges.
+        The first range of every file starts at 0, so the result omits this start.
         """
         firsts, counts = self.firsts[files].tolist(), self.counts[files].tolist()
         return tuple(
@@ -99,7 +99,7 @@ class FileRanges:
         return places
 
     def same(self, files: Counts, other: FileRanges, others: Counts) -> Flags:
-        """Returns, for each file, whether its ranges and their row counts equal those in ``other``.
+        """Returns, for each file, whether ``other`` has the same ranges with the same row counts.
 
         Args:
             files: int64[k], positions of k files in this object.
@@ -127,7 +127,7 @@ def whole_files(rows: Counts, nulls: Counts, nans: Counts) -> FileRanges:
 def concat_ranges(lists: Sequence[FileRanges]) -> FileRanges:
     """Concatenates the ranges in ``lists``, which contains one or more items."""
     columns = zip(
-        *((one.counts, one.footers, *one._columns()) for one in lists),  # noqa: SLF001 - of this module
+        *((one.counts, one.footers, *one._columns()) for one in lists),  # noqa: SLF001 - own class
         strict=True,
     )
     return FileRanges(*(np.concatenate(column) for column in columns))
@@ -162,7 +162,7 @@ def parse_ranges(
         footers: the column `FOOTER`.
         lengths: int64[n], the length of each file in bytes, or the greatest 64-bit integer if the
             length is unknown.
-        counts: one array, int64[n], for each name in `COUNTED`, with this count of each file.
+        counts: for each name in `COUNTED`, an array with the count of each file, int64[n].
 
     Returns:
         The decoded ranges, or None if each file is one location.

@@ -38,12 +38,12 @@ class IndexOptions:
     Attributes:
         shape: the data structure of the segments, one of `SHAPES`. With ``auto``, the build chooses
             the better of ``intervals`` and ``map``.
-        budget: the maximum size of the runs. The value is a percentage of the size of the
-            uncompressed indexed values (``1%``; at least 64 KB), a size (``64MB``) or ``auto``. The
-            shape ``sieve`` has no budget. The default of the shape ``map`` is 50%.
+        budget: the maximum size of the runs. The value is ``auto``, a size (``64MB``), or a
+            percentage of the uncompressed indexed values (``1%``; at least 64 KB). The shape
+            ``sieve`` has no budget. The default of the shape ``map`` is 50%.
         error: for the shape ``sieve`` only, the error bound of the shrinking-cone algorithm, from 1
-            to 1,000,000. At any key, a segment's line may deviate from the true number of changes
-            of the location set by at most ``error``. A smaller bound gives more segments.
+            to 1,000,000. At any key, a segment's line may be off by at most ``error`` changes of
+            the location set. A smaller bound gives more segments.
         payback: for the budget ``auto`` only, a number of queries, from 1 to 1,000,000. Within
             ``payback`` queries, each byte of the index must save reading one byte of the table.
         granularity: the kind of location that the index distinguishes, one of `GRANULARITIES`:
@@ -73,7 +73,7 @@ class IndexOptions:
         return self.shape == "sieve"
 
     def budget_bytes(self, column_bytes: int) -> int:
-        """Returns the budget, which must not be ``auto``, in bytes for a column of this size."""
+        """Returns the budget in bytes for a column of this size; refuses the budget ``auto``."""
         number, unit = _parts(self.budget)
         if unit == "%":
             return max(SMALLEST_SHARE, int(number * column_bytes / 100))
@@ -84,8 +84,8 @@ def parse_options(raw: Mapping[str, str], base: IndexOptions | None = None) -> I
     """Parses the names and values of an OPTIONS clause.
 
     Args:
-        raw: a mapping from option names to values, both as typed by the user. An option that is not
-            given keeps its value in ``base``.
+        raw: a mapping from option names to values, as the user typed them. A missing option keeps
+            its value in ``base``.
         base: the options to change, or None to change the default options.
 
     Raises:

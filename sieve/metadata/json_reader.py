@@ -50,9 +50,9 @@ class Fields:
 
         Args:
             record: the dataclass.
-            read: for some attributes, the function that reads the attribute's member, given its
-                name. Every other attribute must have the type int, float or str, which decides how
-                its member is read.
+            read: for some attributes, a function that takes the attribute's name and reads its
+                member. Every other attribute must be an int, float or str. Its type decides how its
+                member is read.
         """
         by_type: dict[str, Callable[[str], Any]] = {
             "int": self.integer,
@@ -147,7 +147,7 @@ class Fields:
         return [Fields(value, f"{self._where}.{name}[{i}]") for i, value in enumerate(values)]
 
     def small_object(self, name: str, text: int = TEXT_LIMIT) -> dict[str, Any]:
-        """Returns an object of limited depth, number of values and text lengths."""
+        """Returns an object; limits its depth, its number of values and its text lengths."""
         value = self._take(name)
         if not isinstance(value, dict):
             raise self._wrong("is not an object", name)

@@ -1,9 +1,9 @@
 """Key bounds: the least and greatest key code of each location; indexes of all shapes have bounds.
 
 Some shapes store the keys of a location inexactly: they widen the keys to whole cells, or to one
-interval. The bounds are exact: some row of the location has the least code, and some row has the
-greatest code. With key bounds, queries with MIN, MAX, or ORDER BY and LIMIT read few locations, and
-a range query reads at most the locations that it would read with min/max statistics.
+interval. Key bounds are exact: some row of the location has the least code, and some row has the
+greatest code. With key bounds, queries with MIN, MAX, or ORDER BY and LIMIT read few locations. A
+range query reads at most the locations that it would read with min/max statistics.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ class KeyBounds:
 
     Attributes:
         least, greatest: int64[m], the least and the greatest key code of each location. A location
-            without keys, or with unknown bounds, has reversed bounds: ``least`` holds the constant
-            GREATEST, and ``greatest`` the constant LEAST.
+            without keys, or with unknown bounds, has reversed bounds: its ``least`` is GREATEST,
+            and its ``greatest`` is LEAST.
     """
 
     least: Codes
@@ -64,7 +64,7 @@ class KeyBounds:
         return KeyBounds(self.least[which], self.greatest[which])
 
     def only(self, which: Flags) -> KeyBounds:
-        """Returns a copy in which the bounds are unknown where the flag in ``which`` is false."""
+        """Returns a copy; bounds become unknown if their flag in ``which`` is false."""
         least, greatest = self.least, self.greatest
         return KeyBounds(np.where(which, least, GREATEST), np.where(which, greatest, LEAST))
 
@@ -97,18 +97,18 @@ class KeyBounds:
         return np.logical_and.reduceat(equal, firsts) if len(counts) else equal
 
     def meet(self, intervals: CodeIntervals, some: Places) -> Flags:
-        """Returns, for each location in ``some``, whether any interval can contain keys of it."""
+        """Returns, for each location in ``some``, whether an interval can contain its keys."""
         bounds = self.chosen(some)
         start, stop = meeting(merge(intervals), bounds.least, bounds.greatest)
         return (start < stop) | ~bounds.known
 
     def over(self, other: KeyBounds, keyed: Sequence[Counts]) -> KeyBounds:
-        """Merges two sets of bounds of the same locations; each set covers some rows of a location.
+        """Merges two `KeyBounds` of the same locations, each for a different set of rows.
 
         Args:
             other: the bounds of the second set of rows.
-            keyed: two arrays, int64[m], one for each set of rows: the number of rows with a key in
-                each location.
+            keyed: two arrays, int64[m]: how many rows with a key each location has in the first and
+                in the second set of rows.
         """
         pairs = zip((self, other), keyed, strict=True)
         known = np.logical_and.reduce([one.known | (rows == 0) for one, rows in pairs])
@@ -142,8 +142,8 @@ def parse_bounds(table: pa.Table, counts: Counts) -> KeyBounds:
         raise ValueError("a bound of keys is missing")
     found, of_some = KeyBounds.unknown(int(counts.sum())), np.repeat(some, counts)
     found.least[of_some], found.greatest[of_some] = (column.to_numpy() for column in codes)
-    # A least code above its greatest code stands for unknown bounds if the pair is (GREATEST,
-    # LEAST). Any other such pair means that the list is damaged.
+    # The pair (GREATEST, LEAST) stands for unknown bounds. Any other pair with a least code above
+    # its greatest code means that the list is damaged.
     none = ~found.known
     if np.any(found.least[none] != GREATEST) or np.any(found.greatest[none] != LEAST):
         raise ValueError("a least key is above its greatest key")

@@ -91,8 +91,8 @@ class Manifest(Contents):
         next_options: the options of the next refresh, or None if the next refresh uses ``options``
             again.
         created_by: the releases of Sieve and Spark that wrote this version.
-        is_outdated: whether the manifest's file has an older format. The record of an older format
-            has no runs, locations and statistics, and the next REFRESH rebuilds the index.
+        is_outdated: whether the manifest's file has an older format. Sieve skips the runs,
+            locations and statistics of an older format, and the next REFRESH rebuilds the index.
     """
 
     index: IndexUuid
@@ -114,7 +114,7 @@ class Manifest(Contents):
         return self.next_options or self.options
 
     def changed_parts(self, parts: Mapping[str, str]) -> tuple[str, ...]:
-        """Returns the deciding parts of the fingerprint in which a reader differs from the build.
+        """Returns the deciding parts of the fingerprint that differ between a reader and the build.
 
         Returns:
             The names of the parts; if the tuple is empty, the reader can use the version.
@@ -162,7 +162,7 @@ def parse_manifest(data: bytes) -> Manifest:
         CorruptError: the checksum does not match the text, a member is missing or of a wrong kind,
             or a value exceeds its limit.
         UnsupportedError: condition ``SIEVE_VERSION_TOO_NEW``: the file is intact, but this release
-            does not know the file's format, or does not know one of the options.
+            does not know the file's format or one of its options.
     """
     fields = Fields(_decode(_verified(data)), "manifest")
     found = fields.integer("format", low=1)

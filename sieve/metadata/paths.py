@@ -16,7 +16,8 @@ HEX_ID = re.compile(r"[0-9a-f]{32}")
 RUN_FILE = re.compile(r"part-[A-Za-z0-9_-]{1,120}(?:\.[A-Za-z0-9_-]{1,20}){0,2}\.parquet")
 LOCATIONS_FILE = re.compile(r"[0-9a-f]{32}\.parquet")
 TEMPORARY = re.compile(r"\.(?:draft|probe)-[0-9a-f]{32}")
-"""The names of temporary files, which stores create in the folder of the file that they write."""
+"""The names of temporary files. A store creates a temporary file next to the file that it
+writes."""
 CREATION_RECORD = "intent.json"
 REGISTERED = "registered"
 
@@ -37,7 +38,7 @@ def pending_writes_dir(index_dir: str) -> str:
 
 
 def vacuumed_file(index_dir: str, version: int) -> str:
-    """Returns the file that records that VACUUM deleted files of versions 1 to ``version``."""
+    """Returns the marker file of a VACUUM that deleted files of versions 1 to ``version``."""
     return join(index_dir, "vacuumed", str(version))
 
 

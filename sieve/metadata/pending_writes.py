@@ -1,4 +1,4 @@
-"""Pending writes: each one announces that a writer is about to write a file of an index.
+"""Pending writes: a pending write announces that a writer is about to write a file of an index.
 
 VACUUM uses pending writes to find files that a dead writer left behind.
 
@@ -61,8 +61,8 @@ def release(store: Store, index_dir: str, version: Manifest) -> None:
     named |= {f"locations-{part.name}" for part in version.locations.parts}
     claims = pending_writes_dir(index_dir)
     with contextlib.suppress(SieveError):
-        # Most files of a version belong to earlier versions, too, so the pending writes of most
-        # files are already deleted.
+        # Most files of a version also belong to earlier versions, so their pending writes are
+        # already deleted.
         for claim in store.list(claims):
             if claim.name in named:
                 store.delete(join(claims, claim.name))

@@ -101,7 +101,7 @@ class Commit:
 
 
 Range = tuple[int, int]
-"""The first and the last key code of a range, or its first and last hash; both are inclusive."""
+"""A range of key codes or of hashes: its first and its last member, both inclusive."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,23 +170,22 @@ class RunRef:
 
 
 VALUE: Final = "value"
-"""The kind of `Expected` whose ``exact`` counts the locations that contain the value itself."""
+"""The kind of query for which ``exact`` counts only the locations that contain the value itself."""
 
 
 @dataclass(frozen=True, slots=True)
 class Expected:
     """The expected number of locations and bytes that queries of one kind read.
 
-    Each number is the mean over the sampled queries (probes) of this kind.
+    Each number is a mean over sampled queries (probes).
 
     Attributes:
-        kind: the kind of query. ``present`` is an equality with a key that occurs in the table;
-            ``absent`` is an equality with a key that does not occur; ``range`` is a range of 0.05 %
-            of the domain. If several values of the column can share a key code, then ``exact`` and
-            ``exact_bytes`` of the kind ``present`` count the locations of all rows with the value's
-            key code. Such a column also has the kind ``value``, with the queries of ``present``.
-            The attributes ``exact`` and ``exact_bytes`` of the kind ``value`` count only the
-            locations of the value itself.
+        kind: the kind of query. ``present`` is an equality with a key of the table, ``absent`` is
+            an equality with a missing key, and ``range`` is a range of 0.05 % of the domain. If
+            values can share a key code, ``exact`` and ``exact_bytes`` of ``present`` count the
+            locations of all rows with the value's key code. A column with shared key codes also has
+            the kind ``value``, with the same queries as ``present``. For the kind ``value``,
+            ``exact`` and ``exact_bytes`` count only the locations of the value itself.
         files: the number of locations that the query reads with the index.
         exact: the number of locations with a matching row, which is the lower bound for any index.
         minmax: the number of locations that the query would read with min/max statistics of each
@@ -214,7 +213,7 @@ class BuildStats:
         column_bytes: the uncompressed size of the indexed column in bytes.
         seconds: wall-clock duration of the build.
         expected: the expected reads of each kind of query, measured when a build last read the
-            whole table. Empty if all values of the column are NULL or NaN.
+            whole table. The tuple is empty if all values of the column are NULL or NaN.
         files_total: the number of the table's files when ``expected`` was measured.
         ranges_total: the number of locations when ``expected`` was measured; a location is a file
             or a range of a large file.

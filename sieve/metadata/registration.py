@@ -1,9 +1,9 @@
 """Registration: the table property through which Spark sessions find an index.
 
-CREATE writes the property ``sieve.index.<name>``. The property contains what Spark must know before
-it sends any request to Sieve: the index's folder, and whether each write to the table refreshes the
-index. Everyone who may alter the table can change the property. Therefore readers check the length
-of the property's value before they parse it, and ignore an invalid value.
+CREATE writes the property ``sieve.index.<name>``. The property contains the index's folder, and
+whether each write to the table refreshes the index. Spark needs this information before its first
+request to Sieve. Everyone who may alter the table can change the property. Therefore readers check
+the length of the property's value before they parse it, and ignore an invalid value.
 """
 
 from __future__ import annotations
@@ -46,7 +46,8 @@ class Registration:
         uuid: the unique id of the index. Sieve identifies an index by its UUID; the index's name is
             only for users.
         column: the path of the indexed column, in the column's own case.
-        root: URI of the folder that contains the index's folder, whose name is the UUID.
+        root: URI of the root folder. The index's own folder is in the root, and is named by the
+            UUID.
         follows: whether each write to the table refreshes the index (option ``refresh = 'auto'``).
     """
 

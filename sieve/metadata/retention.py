@@ -1,6 +1,6 @@
 """Retention: how long VACUUM keeps past versions.
 
-`sieve.operations.vacuum` decides which files no remaining version needs.
+`sieve.operations.vacuum` finds the files that the remaining versions do not need.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from typing import Final
 
 HOUR_MS: Final = 3600 * 1000
 FLOOR_MS: Final = 24 * HOUR_MS
-"""If a pending write is older than this time in ms, and no version names its files, Sieve assumes
-that its writer is dead."""
+"""A time in ms. If no version names the file of a pending write after this time, Sieve assumes that
+the writer is dead."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,13 +28,13 @@ class Retention:
     hours: float
 
     def expired(self, published_ms: Sequence[int], now_ms: int) -> int:
-        """Returns how many of the oldest versions VACUUM need not keep any longer.
+        """Returns how many of the oldest versions have expired, so that VACUUM need not keep them.
 
         Args:
             published_ms: publication time of each version, ms since the epoch, oldest first.
             now_ms: the current time, by the clock of ``published_ms``.
         """
         floor = now_ms - self.hours * HOUR_MS
-        # The hours for which VACUUM keeps a version count from the publication of the next version.
+        # VACUUM counts the age of a version from the publication of the next version.
         old = sum(1 for after in published_ms[1:] if after < floor)
         return max(0, min(old, len(published_ms) - self.versions))

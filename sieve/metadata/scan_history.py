@@ -3,10 +3,10 @@
 Each driver has one file, ``<driver>-<number>.json``. Files never change, so a reader never sees an
 incomplete file. To record new scans, a driver creates a file with a higher number, then deletes its
 previous file. The driver also deletes every file that is older than `AGE_MS`. If more than `FILES`
-files remain, the driver deletes the oldest of them.
+files remain, the driver deletes the oldest files.
 
-A user with write permission for a root can create any file in the folder. Readers ignore files that
-are not valid records, and report their number. A forged record affects only Sieve's advice about
+A user with write permission for a root can create any file in the folder. Readers ignore invalid
+files, and report how many files they ignored. A forged record affects only Sieve's advice about
 indexes, not the results of queries.
 """
 
@@ -25,8 +25,8 @@ from sieve.storage.interface import Entry, GoneError, Store, join
 from sieve.workload.driver_record import ScanRecord, encode_record, parse_record
 
 FILE_BYTES: Final = 1 << 18
-"""Maximum size of a file in bytes. A longer record is written without its entries for the scans
-that read the fewest bytes.
+"""Maximum size of a file in bytes. From a longer record, the driver omits the scans that read the
+fewest bytes.
 """
 FILES: Final = 64
 """Maximum number of files in a root's history; older files are deleted."""
@@ -104,7 +104,7 @@ def saved_records(store: Store, root: str, but: str, now_ms: int) -> SavedRecord
                 raise CorruptError("SIEVE_RECORD_CORRUPT", f"{one.name} has another's record")
             found[driver] = record
         except GoneError:
-            # After the listing, the file's driver replaced it, or another driver deleted it.
+            # After the listing, the file's driver replaced the file, or another driver deleted it.
             continue
         except SieveError:
             ignored += 1

@@ -36,7 +36,7 @@ class Drop:
 class SetOptions:
     """The change that sets the options of the next build.
 
-    Until a refresh builds with these options, queries use the existing runs.
+    Until a refresh builds with the new options, queries use the existing runs.
     """
 
     options: IndexOptions

@@ -75,10 +75,10 @@ _PREFIXES: Final = {base: (*_WRITERS[base], *_READERS[base]) for base in _WRITER
 
 
 def is_unread(files: str, key: str) -> bool:
-    """Returns whether a setting cannot change any value that Spark reads from files of a format.
+    """Returns whether a setting certainly does not affect the values read from files of a format.
 
     Args:
-        files: the file format, ``parquet`` or ``orc``, if Spark's own classes read it.
+        files: the file format, ``parquet`` or ``orc``, as read by Spark's own classes.
         key: the name of the setting, in lower case.
     """
     return key.startswith(_PREFIXES[files])
