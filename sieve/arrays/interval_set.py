@@ -3,8 +3,8 @@
 Both ends of an interval are inclusive, so an interval can contain the least and the greatest 64-bit
 integer. A set of k intervals is an int64[k, 2] array: each row has an interval's first and last
 integer. Most functions need a *merged* set: ascending intervals without overlap, as `merge` returns
-them. Several owners, such as the files of a table, can each have a set. Then one array contains the
-intervals of all owners, sorted by owner and then by first integer.
+them. Flat arrays can contain the sets of several owners, such as the files of a table, sorted by
+owner and first integer.
 
 Example: ``merge([[7, 9], [1, 3], [2, 5]])`` is ``[[1, 5], [7, 9]]``.
 """
@@ -65,8 +65,8 @@ def _apart(first: Integers, reach: Integers, *, touching: bool) -> npt.NDArray[n
     """For each interval after the first, returns whether all earlier intervals end before it."""
     apart = first[1:] > reach[:-1]
     if touching:
-        # `first - 1` wraps around only if `first` is the least integer. Even then the result is
-        # False, because the least integer is never above `reach`.
+        # `first - 1` wraps around only if `first` is the least integer. The result for the least
+        # integer is False anyway, because it is never above `reach`.
         apart &= first[1:] - 1 > reach[:-1]
     return apart
 

@@ -1,9 +1,9 @@
 """Key codes of decimals: the unscaled integer, reduced to 64 bits if it is wider.
 
-A decimal of up to 18 digits fits in 64 bits: 12.34 as ``decimal(10,2)`` has the code 1234. The
-unscaled integer of a wider decimal has up to 128 bits. The code of a wider decimal has one of two
-forms. One form is an exponent with leading bits, as in a floating-point number. The other form is
-the number of a step in a `Window`, a range of values.
+A decimal of up to 18 digits fits in 64 bits: 12.34 as ``decimal(10,2)`` has the code 1234. A
+decimal of more than 18 digits has an unscaled integer of up to 128 bits. The code of a decimal of
+more than 18 digits has one of two forms. One form is an exponent with leading bits, as in a
+floating-point number. The other form is the number of a step in a `Window`, a range of values.
 """
 
 # ruff: noqa: D102 - the protocol `Codec` documents the methods that codecs share

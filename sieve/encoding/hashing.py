@@ -2,8 +2,8 @@
 
 If a column's key codes are exact, a bijection computes the hash from the code, so different values
 have different hashes. For strings, binary and decimals of more than 18 digits, the hash is the
-XXH64 hash of the value's bytes, as in Spark's function ``xxhash64``. Here, two different values can
-have the same hash.
+XXH64 hash of the value's bytes, as in Spark's function ``xxhash64``. Two different values can have
+the same XXH64 hash.
 """
 
 from __future__ import annotations

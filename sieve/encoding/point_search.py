@@ -44,9 +44,8 @@ class _Level:
 class PointSearch:
     """A search structure over ascending split points; a point must not end in a zero byte.
 
-    A value may be padded with zeros: because no point ends in a zero byte, the same points are at
-    or below the padded value. Hence the search can compare whole words, even where a value ends
-    inside an 8-byte word.
+    Because no point ends in a zero byte, zeros appended to a value do not move the value past a
+    point. Hence the search can compare whole words, even where a value ends inside an 8-byte word.
     """
 
     def __init__(self, points: Sequence[bytes]) -> None:

@@ -27,8 +27,8 @@ _OFF: Final = 0x80
 """The flag for bytes outside the alphabet, in the table that translates bytes to digits."""
 _ANY_OFF: Final = np.uint64(0x8080808080808080)
 _SIGN: Final = np.uint64(1 << 63)
-# For each step of `_joined`: the shift in bits, and the mask that selects every other byte, every
-# other pair of bytes, or every other four bytes.
+# For each step of `_joined`, the shift in bits and a mask. The masks select every other byte, every
+# other pair of bytes, and every other four bytes.
 _LANES: Final = ((8, np.uint64(0x00FF00FF00FF00FF)), (16, np.uint64(0x0000FFFF0000FFFF)),
                  (32, np.uint64(0x00000000FFFFFFFF)))  # fmt: skip
 
@@ -42,8 +42,8 @@ class _Stretches:
         codes: uint64[s], the code of each stretch, counted from the least code. The digits of a
             value are added to the stretch's code.
         skips: int64[s], the number of leading bytes that all values of the stretch have in common.
-        digits: uint64[s], 1 if codes of the stretch have digits for the bytes after the shared
-            bytes; 0 if all values of the stretch have the same code.
+        digits: uint64[s], 1 if codes of the stretch contain digits; 0 if all values of the stretch
+            have the same code.
     """
 
     search: PointSearch
@@ -57,9 +57,9 @@ class SplitCodec:
 
     The least code is for values below the first point. The greater codes are divided among the
     points in ascending order: each point has ``radix ** digits`` codes. The digits of a code stand
-    for the bytes after the point's shared bytes. A point's last code also stands for the point's
-    values that are greater than all values with the shared bytes. A byte outside the alphabet gets
-    the digit of the next lower byte in the alphabet, and all later digits are the greatest digit.
+    for the bytes after the point's shared bytes. A value of a point can be greater than all values
+    with the shared bytes; it gets the point's last code. A byte outside the alphabet gets the digit
+    of the next lower byte in the alphabet. All digits after this digit are the greatest digit.
     """
 
     def __init__(self, splits: Splits) -> None:
@@ -129,7 +129,7 @@ class SplitCodec:
 
     @cached_property
     def _stretches(self) -> _Stretches:
-        """Each point's stretch; also the stretch of values above the shared bytes, if it exists."""
+        """Each point's stretch, and the stretch above its values with the shared bytes, if any."""
         borders, codes, skips, digits = [], [0], [0], [0]
         following = [*self._starts[1:], None]
         for number, (point, after) in enumerate(zip(self._splits.points, following, strict=True)):

@@ -45,8 +45,8 @@ class Splits:
     """Split points in ascending order, and the alphabet of the bytes that follow the shared bytes.
 
     Attributes:
-        points: 1 to `MOST_POINTS` points. No point ends in a zero byte. So the same points are at
-            or below a value and the value padded with zeros.
+        points: 1 to `MOST_POINTS` points. No point ends in a zero byte. So zeros appended to a
+            value do not move the value past a point.
         alphabet: the bytes that serve as digits, ascending and without the zero byte. If the
             alphabet is empty, all bytes serve as digits.
 

@@ -2,8 +2,8 @@
 
 A table's fingerprint consists of parts: every setting, option and type that can affect how Spark
 reads any column of the table. The *deciding* parts can affect the indexed column. A scan can use a
-version of an index if no deciding part has changed since the version's build. If it is uncertain
-whether Spark's reader ignores a part for the indexed column, the part counts as deciding.
+version of an index if no deciding part has changed since the version's build. A part counts as
+deciding if Spark's reader may use it for the indexed column.
 
 In CSV and JSON, a column that is appended to the schema can also affect the values of other
 columns. Spark treats a record as corrupt if it cannot convert the new column's value, or if a CSV
@@ -53,7 +53,8 @@ _BASE: Final[Mapping[str, str]] = {
     "iceberg": "parquet",
     "orc": "orc",
 }
-"""The table formats whose readers decode each column independently, with their file formats."""
+"""The table formats whose readers decode each column independently. A table format is mapped to its
+file format."""
 
 _OPTIONS: Final[Mapping[str, frozenset[str]]] = {
     "parquet": frozenset({"datetimerebasemode", "int96rebasemode"}),
@@ -74,7 +75,7 @@ _OF_KINDS: Final[Mapping[str, frozenset[str]]] = {
     "spark.sql.parquet.binaryasstring": frozenset({"string", "binary"}),
     "spark.sql.legacy.parquet.nanosaslong": frozenset({"long", "instant"}),
 }
-"""For settings and options that affect only certain kinds of columns: the kinds.
+"""The kinds of columns that a setting or option affects, if it does not affect all kinds.
 
 No setting of ORC is listed. ORC's reader can convert a file's types to the table's types, for
 example dates to text or instants to numbers. So the kind of a column does not show which settings
@@ -158,8 +159,8 @@ def changed_parts(column: Sequence[str], then: Parts, now: Parts) -> tuple[str, 
     then, now = _of_columns(then), _of_columns(now)
     one, other = deciding_parts(path, then), deciding_parts(path, now)
     changed = (k for k in one.keys() | other.keys() if one.get(k) != other.get(k))
-    # Because of a changed setting, an unchanged part, such as Spark's release, can be deciding in
-    # only one of the two fingerprints. The result omits unchanged parts.
+    # A changed setting can make an unchanged part, such as Spark's release, deciding in one
+    # fingerprint and not deciding in the other. The result omits unchanged parts.
     return tuple(sorted(k for k in changed if then.get(k) != now.get(k)))
 
 
@@ -181,8 +182,7 @@ def _of_columns(parts: Parts) -> Parts:
 def deciding_parts(column: tuple[str, ...], parts: Parts) -> Parts:
     """Returns the deciding parts, which can affect a column's values.
 
-    If only some content of a deciding part can affect the column, the result omits the part's other
-    content.
+    From a deciding part, the result keeps only the content that can affect the column.
     """
     format_name = parts.get("format", "").partition(" ")[0]
     if format_name in TEXT_FORMATS:

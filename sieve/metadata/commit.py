@@ -147,7 +147,7 @@ def publish(
 def _create(store: Store, index_dir: str, proposed: Manifest) -> bool:
     """Returns whether this call published the version ``proposed``.
 
-    If the result is False, another writer's version has the number permanently.
+    If the result is False, another writer's version has the version number permanently.
     """
     uri = version_file(index_dir, proposed.version)
     data = render_manifest(proposed)

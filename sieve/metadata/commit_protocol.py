@@ -52,7 +52,8 @@ class End(Enum):
     PUBLISHED = auto()
     """This writer's version is visible permanently."""
     LOST = auto()
-    """Another writer's version has the number, so this writer's version never becomes visible."""
+    """Another writer's version has the version number; this writer's version never becomes
+    visible."""
     REFUSED = auto()
     """This writer's requests have not created the file, and never will."""
     DAMAGED = auto()

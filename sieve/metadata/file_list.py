@@ -67,7 +67,7 @@ _LISTS: Final = dict(zip(("cuts", *COUNTED), STORED, strict=True))
 """The columns with a list for each file, by short name. The list describes the file's ranges."""
 
 MOST_ALSO: Final = 64
-"""The maximum number of further runs, after its first run, that can contain a location."""
+"""A location can be in at most this number of further runs after its first run."""
 
 COLUMNS: Final = ("states", "lengths", "mtimes", "rows", "nulls", "nans", "slots")
 """The numeric columns of `Locations`, in order."""
@@ -95,7 +95,7 @@ class Locations:
             ranges of a file have consecutive positions; the slot is the position of the first
             range. A file without keys is in no run, so its slot is -1.
         also: int64[n, k], the positions of each location in further runs, padded with -1. A further
-            run contains rows that were appended to the location after its first run was built. None
+            run contains rows that were appended to the location after the first run was built. None
             if no location is in a further run.
         ranges: the ranges of the files, or None if each file is one location. If `ranges` is set,
             `also` is None.
@@ -147,7 +147,7 @@ class Locations:
 
     @property
     def stored_lengths(self) -> Counts:
-        """The length of each file in the state `READ`; the state of any other file; int64[n]."""
+        """The length of each file in the state `READ`, and the state of other files, int64[n]."""
         return np.where(self.states == FileState.READ, self.lengths, self.states).astype(np.int64)
 
     @property

@@ -26,7 +26,8 @@ STORED: Final = ("cuts", *(f"range_{name}" for name in COUNTED))
 file's first range, and the row counts of each range."""
 
 FOOTER: Final = "footer"
-"""The column of a stored file list with `FileRanges.footers`; the columns of `STORED` follow it."""
+"""The column of a stored file list that contains `FileRanges.footers`. The columns of `STORED`
+follow this column."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -168,8 +169,8 @@ def parse_ranges(
         The decoded ranges, or None if each file is one location.
 
     Raises:
-        ValueError: the ranges of a file overlap or do not cover the file, the ranges' counts do not
-            add up to the file's count, or a footer is longer than its file.
+        ValueError: a file's ranges overlap or leave a gap, the ranges' counts do not add up to the
+            file's count, or a footer is longer than its file.
     """
     cuts = lists["cuts"]
     n_cuts = cuts.value_lengths().to_numpy(zero_copy_only=False).astype(np.int64)

@@ -17,7 +17,7 @@ PAYBACK_RANGE = (1, 1_000_000)
 _PAYBACK = 10
 OPTION_NAMES = ("budget", "error", "granularity", "payback", "refresh", "shape")
 AUTO = "auto"
-"""The budget with which a build adds bytes to the index only if these bytes save enough reads."""
+"""With this budget, a build adds bytes to the index only if the bytes save enough reads."""
 MANUAL = "manual"
 MAP_BUDGET = "50%"
 """The default budget of the shape ``map``: up to four bytes per key for keys of eight bytes."""

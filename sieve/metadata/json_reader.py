@@ -51,8 +51,8 @@ class Fields:
         Args:
             record: the dataclass.
             read: for some attributes, a function that takes the attribute's name and reads its
-                member. Every other attribute must be an int, float or str. Its type decides how its
-                member is read.
+                member. Every other attribute must be an int, float or str. The attribute's type
+                decides how the member is read.
         """
         by_type: dict[str, Callable[[str], Any]] = {
             "int": self.integer,

@@ -107,8 +107,8 @@ class KeyBounds:
 
         Args:
             other: the bounds of the second set of rows.
-            keyed: two arrays, int64[m]: how many rows with a key each location has in the first and
-                in the second set of rows.
+            keyed: two arrays, int64[m]: for each location, the number of rows with a key in the
+                first and in the second set of rows.
         """
         pairs = zip((self, other), keyed, strict=True)
         known = np.logical_and.reduce([one.known | (rows == 0) for one, rows in pairs])

@@ -21,7 +21,7 @@ class Retention:
 
     Attributes:
         versions: the number of newest versions to keep in any case, at least 1.
-        hours: the number of hours for which a version is kept after the next version replaced it.
+        hours: the number of hours for which VACUUM keeps a version after its replacement.
     """
 
     versions: int

@@ -25,7 +25,7 @@ from sieve.storage.interface import Entry, GoneError, Store, join
 from sieve.workload.driver_record import ScanRecord, encode_record, parse_record
 
 FILE_BYTES: Final = 1 << 18
-"""Maximum size of a file in bytes. From a longer record, the driver omits the scans that read the
+"""Maximum size of a file in bytes. If a record is longer, the driver omits the scans that read the
 fewest bytes.
 """
 FILES: Final = 64

@@ -104,8 +104,7 @@ def within_budget(
         make: builds at a given multiple of the expected price; returns the result and its size in
             bytes.
         budget_bytes: maximum bytes of the version.
-        discard: deletes a result; `within_budget` calls it for every result that it does not
-            return.
+        discard: deletes a result; `within_budget` discards every result except the returned result.
         lowest: the least multiple of the price to try. If `lowest` is 1 and the first result fits,
             the function returns this result at once.
 

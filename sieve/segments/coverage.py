@@ -50,7 +50,7 @@ class Coverage:
         first = borders[:-1] + last[:-1]
         end = borders[1:] - ~last[1:]
         # Two equal borders of the same kind enclose no stretch, so `nothing` excludes them. Between
-        # two such borders, `first` or `end` can wrap around.
+        # two equal borders, `first` or `end` can wrap around.
         nothing = (borders[:-1] == borders[1:]) & (last[:-1] == last[1:])
         some = (inside > 0) & (first <= end) & ~nothing
         return Coverage(first[some], end[some], inside[some])

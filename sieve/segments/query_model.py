@@ -195,7 +195,7 @@ class QueryModel:
         return skip_probability
 
     def shares(self, first: Codes, last: Codes) -> Numbers:
-        """Returns, per kind of query, the share expected to fall wholly into ``[first, last]``.
+        """Returns, for each kind, the expected share of queries wholly inside ``[first, last]``.
 
         Args:
             first: int64[n], the first code of each interval.
@@ -223,8 +223,8 @@ class QueryModel:
     def up_to(self, codes: Codes) -> Numbers:
         """Estimates, for each code, the share of queries that look up keys up to the code.
 
-        The estimate is the mean of three shares at or below the code: the shares of the distinct
-        keys, of the rows and of the domain. The estimates ascend with the codes.
+        The estimate is the mean of three shares up to the code: the shares of the distinct keys,
+        the rows and the domain. The estimates ascend with the codes.
         """
         shares: Numbers = np.mean(self._cumulated(codes, 1), axis=0)
         return shares

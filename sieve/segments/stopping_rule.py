@@ -124,7 +124,7 @@ class Stop:
             both columns ascend.
         least: for each kind that has probes, the mean number of files that contain a match.
         free: a number of bytes. For a version with fewer bytes, only the price is a limit. Few
-            probes hit the keys at the border of two files, so probes cannot judge so small a
+            probes hit the keys at the border of two files, so probes cannot judge a very small
             version.
     """
 

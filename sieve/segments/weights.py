@@ -23,7 +23,8 @@ def weights_of(sizes: Counts) -> Weights | None:
     """
     if len(sizes) == 0 or sizes.min() == sizes.max():
         return None
-    # A location of 0 bytes counts as 1 byte. With the weight 0, its gaps would save nothing.
+    # A location of 0 bytes counts as 1 byte. With the weight 0, the location's gaps would save
+    # nothing.
     read = np.maximum(sizes, 1)
     weights: Weights = (read / read.mean()).astype(np.float32)
     return weights

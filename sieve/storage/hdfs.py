@@ -2,8 +2,8 @@
 
 The store writes a draft and renames it to the final name. HDFS's name node checks for the name and
 renames in one atomic step, so only one of two writers of the same file succeeds. Other file systems
-rename by a copy, or check for the name before they rename. There, two writers of the same file can
-both succeed. Therefore this store refuses all schemes except ``hdfs:``.
+rename by a copy, or check for the name before they rename. On other file systems, two writers of
+the same file can both succeed. Therefore this store refuses all schemes except ``hdfs:``.
 """
 
 from __future__ import annotations

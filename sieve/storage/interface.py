@@ -56,8 +56,7 @@ class Store(Reader, Protocol):
     Every method raises `InvalidInputError` if the URI is malformed or names another machine. Every
     method raises `UnsupportedError` if the store does not accept the URI's scheme. Every method
     raises `UnavailableError` if the file system refuses the request or does not answer. A method
-    that raises `UnavailableError` has changed nothing. Exceptions to this rule are in the
-    docstrings.
+    that raises `UnavailableError` has changed nothing, except where its docstring says otherwise.
     """
 
     def size(self, uri: str) -> int | None:

@@ -112,8 +112,8 @@ def raised_in(error: BaseException, java_class: str) -> bool:
 
 def _condition(cause: Any) -> str | None:
     for name in ("getCondition", "getErrorClass"):
-        # In Spark 3.5, a SparkThrowable has only getErrorClass. An exception that is not a
-        # SparkThrowable has no condition, and has neither of the two methods.
+        # In Spark 3.5, a SparkThrowable has getErrorClass instead of getCondition. An exception
+        # with neither method is not a SparkThrowable, so it has no condition.
         with contextlib.suppress(Py4JError, TypeError, AttributeError):
             condition = getattr(cause, name)()
             return None if condition is None else str(condition)

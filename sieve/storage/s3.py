@@ -168,8 +168,8 @@ class S3Store(HadoopFiles):
     def _put(self, fs: Any, path: Any, uri: str, data: bytes, writer: str | None = None) -> None:
         """Puts an object.
 
-        If ``writer`` is given, the put succeeds only if the object is absent, and the object's
-        metadata contains ``writer``.
+        If ``writer`` is given, the put is conditional: it fails if the object exists. The metadata
+        of the new object contains ``writer``.
         """
         with failures("create", uri):
             builder = fs.createFile(path).overwrite(True)

@@ -1,12 +1,12 @@
 """Piecewise linear segmentation of sorted keys with a shrinking cone, for the shape `sieve`.
 
 Each key has a set of locations. Let R(k) count how often the location set changes between
-neighbouring keys, up to the key k. The segmentation approximates R by one line per segment. The
-line starts at the first key of its segment. At every key of the segment, the line may differ from R
-by at most the error bound. The *shrinking cone* of a segment is the set of slopes that keep the
-line within the bound at all keys added so far. A segment ends before the first key outside its
-cone. Each segment is divided into blocks of equal width. A segment has about one block for each
-change of the location set from key to key.
+neighbouring keys, up to the key k. The segmentation approximates the function R by one line per
+segment. The line starts at the first key of its segment. At every key k of the segment, the line
+may differ from R(k) by at most the error bound. The *shrinking cone* of a segment is the set of
+slopes that keep the line within the bound at all keys added so far. A segment ends before the first
+key outside its cone. Each segment is divided into blocks of equal width. A segment has about one
+block for each change of the location set from key to key.
 
 The error bound affects only how keys are divided into segments and blocks. For each block, the
 index stores all locations of the block's keys. Therefore a larger error bound makes the index less

@@ -33,8 +33,8 @@ from sieve.segments.entries import Ends, Entries
 SHAPE_SIEVE: Final = 1
 LAYOUT_VERSION: Final = 1
 # `MAX_BLOCKS` and `MAX_POSTINGS` limit the memory that a reader allocates for a damaged payload.
-# The payload's length does not limit this memory: with a bit width of 0, even the longest array
-# takes no bytes in the payload.
+# The payload's length does not limit the memory of an array, because an array of bit width 0 takes
+# no bytes in the payload.
 MAX_BLOCKS: Final = 1 << 24
 MAX_POSTINGS: Final = 1 << 27
 

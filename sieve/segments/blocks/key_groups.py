@@ -81,8 +81,8 @@ def distinct_keys(chunks: Iterable[Chunk]) -> Iterator[Keys]:
             yield _gathered(codes[:whole], locations[:whole], rows[:whole])
         rest = _gathered(codes[whole:], locations[whole:], rows[whole:])
         buffered = [(np.repeat(rest.codes, len(rest.rows)), rest.locations, rest.rows)]
-        # The pairs of the last key stay buffered, but do not count in `size`. If they counted, a
-        # key with very many locations would be grouped again for every chunk.
+        # The pairs of the last key stay buffered, but do not count in `size`. If these pairs
+        # counted, a key with very many locations would be grouped again for every chunk.
         size = 0
     if buffered:
         yield _gathered(*_joined(buffered))

@@ -56,7 +56,7 @@ MAX_FINGERPRINT_BITS: Final = 24
 """A cell with a fingerprint of 24 bits and a value of 31 bits fits into the 56 bits that bit
 packing allows."""
 # Limits the memory that a reader allocates for a damaged payload. The payload's length does not
-# limit this memory: with a bit width of 0, even the longest array takes no bytes in the payload.
+# limit the memory of an array, because an array of bit width 0 takes no bytes in the payload.
 MAX_POSTINGS: Final = 1 << 25
 
 HEAD: Final = struct.Struct("<BBQQIIIQBQBI")

@@ -172,7 +172,7 @@ def _filled(
     """Fills the cells so that the XOR of a hash's cells is its image (fingerprint and value)."""
     cells = np.zeros(n_cells, np.uint64)
     for keys, own in reversed(rounds):
-        # Each hash of a round has one cell that no hash of a later round has, so this cell is still
-        # zero.
+        # Each hash of a round has one cell that no hash of a later round has. The loop fills later
+        # rounds first, so this cell is still zero.
         cells[own] = images[keys] ^ np.bitwise_xor.reduce(cells[places[keys]], axis=1)
     return cells

@@ -28,8 +28,8 @@ from sieve.segments.budget import least_price
 from sieve.segments.query_model import QueryModel
 
 # A build task does not know the final cost per byte, so it makes more intervals than needed. All
-# tasks together may make three times as many intervals as entries of minimum size fit into the
-# budget. In addition, every location may have 64 intervals.
+# tasks together may make three intervals for each entry of minimum size that fits into the budget.
+# In addition, every location may have 64 intervals.
 _OVERPROVISION: Final = 3
 _LEAST_ENTRY_BYTES: Final = 2
 _LEAST_INTERVALS: Final = 64

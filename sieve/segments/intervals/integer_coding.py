@@ -33,8 +33,8 @@ from sieve.errors import corrupt_segment
 _PACKED, _CLASSES, _BYTES = 0, 1, 2
 _SIZE: Final = struct.Struct("<BI")
 _RAW: Final = -15
-# Low bits can begin at any bit of a word's first byte. From there on, an 8-byte word has at least
-# this number of bits. The decoder reads longer low bits in two parts.
+# Low bits can begin at any bit of the first byte of an 8-byte word. The rest of the word has at
+# least this number of bits. The decoder reads longer low bits in two parts.
 _WINDOW: Final = 56
 # For each class, the highest bit of its numbers, and the mask of all bits below that bit.
 _FIRST: Final[Words] = np.append(np.uint64(0), np.uint64(1) << np.arange(64, dtype=np.uint64))

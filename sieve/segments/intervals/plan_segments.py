@@ -1,10 +1,10 @@
 """Plans segments from intervals by one cost per byte: chooses gaps, grids and codings.
 
 The price of a byte is the number of files that the byte must save reading per expected query. Each
-file counts by its weight (its relative size). All bytes have the same price. Therefore the gaps,
-the precision of the grids and the codings can be chosen independently of each other, and the result
-is still optimal. From a sample of segments, `curve` estimates the bytes at many prices, and `trial`
-estimates the bytes and the reads at one price. `emit` makes the segments for a given price.
+file counts by its weight (its relative size). All bytes have the same price. Therefore the planner
+can choose gaps, grid precision and codings independently, and the result is still optimal. From a
+sample of segments, `curve` estimates the bytes at many prices, and `trial` estimates the bytes and
+the reads at one price. `emit` makes the segments for a given price.
 
 Source: Shoham and Gersho, "Efficient Bit Allocation for an Arbitrary Set of Quantizers".
 """

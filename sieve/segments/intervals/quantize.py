@@ -22,8 +22,8 @@ from sieve.segments.intervals.grid import MAX_PIECES, Grid, short_widths
 from sieve.segments.query_model import QueryModel
 from sieve.segments.weights import weights_at
 
-# Each piece of a grid takes three bytes. With at least this number of borders of entries in a
-# piece, the piece's own cell width saves more than three bytes.
+# Each piece of a grid takes three bytes. If a piece contains at least this number of entries'
+# borders, its own cell width saves more than three bytes.
 _BORDERS_A_PIECE: Final = 128
 
 
