@@ -31,7 +31,7 @@ class Advice:
         self._sentences[index, sentence] = None
 
     def of(self, index: str) -> list[str]:
-        """The sentences about this index or about all indexes, in the order of addition."""
+        """The sentences about this index or about all indexes, in the order of their addition."""
         return [text for name, text in self._sentences if name in (None, index)]
 
     def __iter__(self) -> Iterator[tuple[str | None, str]]:

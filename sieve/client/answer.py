@@ -15,14 +15,14 @@ from typing import Any, Final, Generic, TypeVar, overload
 Record = TypeVar("Record")
 
 MOST_ROWS: Final = 200
-"""The maximum number of rows to show. An answer can have more rows: CHECK, for example, returns one
-row for each file."""
+"""The maximum number of rows to show. The answer of CHECK can be longer, because it has one row for
+each file."""
 
 _EXPECTED: Final = re.compile(
     r"([\d.]+) of (\d+) expected; at least [\d.]+, by min and max ([\d.]+)"
 )
-"""Matches three file counts in an answer of DESCRIBE: the files that a query reads with the index,
-all files, and the files that a query reads with min/max statistics."""
+"""Matches three file counts in an answer of DESCRIBE: files read with the index, all files, and
+files read with min/max statistics."""
 
 _CELL: Final = "padding:2px 8px;text-align:{align};vertical-align:top;white-space:pre-wrap"
 _TRACK: Final = "position:relative;height:6px;min-width:80px;background:rgba(128,128,128,.2)"

@@ -1,9 +1,9 @@
 """Records: the row types of the statements' answers.
 
-A record has the columns of its statement, in the same order; docs/sql.md describes them. If a later
-release adds columns to a statement, the record does not have these columns. Some columns count a
-part of a total. The total is in another column or in a property. ``wholes`` maps the name of such a
-column to the name of its total. Notebooks draw the ratio as a bar.
+A record has the columns of its statement, in the same order; docs/sql.md describes them. A record
+ignores columns that a later release adds to the statement. Some columns count a part of a total,
+which is in another column or in a property. ``wholes`` maps the column of a part to the name of its
+total. Notebooks draw the part's share of the total as a bar.
 """
 
 from __future__ import annotations

@@ -27,9 +27,9 @@ _Builder = TypeVar("_Builder", bound=SessionBuilder)
 def configure(builder: _Builder) -> _Builder:
     """Configures a session's builder so that Spark loads Sieve; returns the builder.
 
-    If the builder or ``spark-defaults.conf`` already names extensions or jars, the function keeps
-    these names and appends Sieve's. The function does not change your other settings. Call
-    `configure` after you set your own settings and before you call ``getOrCreate()``.
+    The function keeps the extensions and jars that the builder or ``spark-defaults.conf`` names,
+    and appends Sieve's. The function does not change your other settings. Call `configure` after
+    you set your own settings and before you call ``getOrCreate()``.
 
     Args:
         builder: ``SparkSession.builder``, for a Spark driver that starts in this process.
@@ -38,7 +38,7 @@ def configure(builder: _Builder) -> _Builder:
         UnavailableError: no Spark was found.
         UnsupportedError: Sieve has no jar for this version of Spark.
         InvalidInputError: Spark already runs in this process without Sieve, or the builder is for
-            Spark Connect, where the server must load Sieve.
+            Spark Connect. With Spark Connect, the server must load Sieve.
     """
     # A builder has no public method that returns its settings.
     given: Mapping[str, Any] = getattr(builder, "_options", {})

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 
 EXTENSIONS: Final = "org.apache.spark.sql.sieve.SieveExtensions"
 
-# These settings are lists. Sieve appends its entries to the user's value with this separator,
-# because replacing the value would disable the user's extensions and jars.
+# Settings that are lists, and the separators of their entries. Sieve appends its entries to the
+# user's value, so the user's extensions and jars stay enabled.
 SEPARATORS: Final = {
     "spark.sql.extensions": ",",
     "spark.jars": ",",
@@ -73,7 +73,7 @@ def merged(ours: Settings, theirs: Settings) -> Settings:
             # missing entries.
             parts += [part for part in value.split(separator) if part not in parts]
             result[key] = separator.join(parts)
-    # The launcher has removed all settings named in `SEPARATORS` from the command line. Sieve
-    # appends nothing to some of these settings, so this code adds the user's values again.
+    # The launcher has removed the settings in `SEPARATORS` from the command line. So this code adds
+    # the user's value of each setting that Sieve does not change.
     result |= {k: theirs[k] for k in SEPARATORS if k in theirs and k not in result}
     return result

@@ -164,7 +164,7 @@ def check(
         spark: a session that has loaded Sieve.
         index: name of the index; None for all indexes of the table.
         sample: percentage of the files that the statement reads, above 0; None for all files.
-        extended: whether the answer also has rows for the files that have no problem.
+        extended: whether the answer also has rows for files without a problem.
     """
     return _call(
         spark, CheckedFile, "check", table=table, index=index, sample=sample, extended=extended
@@ -211,8 +211,8 @@ def estimate(
         columns: one or more columns, as in `create`.
         predicate: the condition of a query, written as in a WHERE clause. With a condition, the
             answer also estimates the files and bytes that the query reads.
-        extended: whether to show all estimates. If the options name no budget, the answer then has
-            several budgets.
+        extended: whether to show all estimates. Without the option ``budget``, an extended answer
+            has estimates for several budgets.
         **options: options of the index.
     """
     arguments = {"table": table, "columns": _listed(columns), "predicate": predicate}

@@ -1,8 +1,8 @@
 """Benefit: decides whether an index on a column reduces reads enough.
 
-CREATE, REFRESH and DESCRIBE decide from measurements of a build, and ESTIMATE decides from
-measurements of a sample. ADVISE and Sieve's page in Spark's web UI decide from a test on a sample.
-The command ``sieve advise`` reads no data, so it cannot decide whether an index helps.
+CREATE, REFRESH and DESCRIBE use measurements of a finished build. ESTIMATE uses measurements of a
+sample. ADVISE and Sieve's page in Spark's web UI use a test on a sample of the table's files. The
+command ``sieve advise`` reads no data, so it cannot decide whether an index helps.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ WORTHWHILE_SHARE: Final = 0.01
 MOST_SHARE: Final = 0.5
 """An index helps if a query for one value reads at most this share of the table's locations."""
 _UNEVEN: Final = 0.25
-"""Number of locations allowed in addition to `MOST_SHARE`. Locations differ in size, so a value in
-one of two files often costs slightly more than half of the bytes."""
+"""An index that helps may read this many locations more than `MOST_SHARE` allows. Locations differ
+in size, so a value in one of two files often costs slightly more than half of the bytes."""
 
 
 class Benefit(StrEnum):
@@ -43,8 +43,8 @@ def benefit_of(reads: float, least: float, locations: float) -> Benefit:
 
     Args:
         reads: mean number of locations that a query for one value reads with the index.
-        least: mean number of locations that contain the value. Every query must read these
-            locations.
+        least: mean number of locations that contain the value. With any index, a query for the
+            value reads at least this many locations.
     """
     most = MOST_SHARE * locations + _UNEVEN
     if least > most:

@@ -1,4 +1,4 @@
-"""Column use: the kind of predicate with which a scan filters one column, without constants.
+"""Column use: how a scan filters one column, as a kind of predicate without constants.
 
 A filter has one use for each of its columns. `all_of` combines the uses of an AND's operands, and
 `any_of` combines the uses of an OR's operands:
@@ -7,11 +7,11 @@ A filter has one use for each of its columns. `all_of` combines the uses of an A
     id = 5 OR id IN (7, 8)       id: in, 3 values
     id = 5 OR day = '...'        id: or, day: or     no index on one column can skip a file
 
-`ColumnUse.share_left` is a lower bound for the share of a scan's bytes that a query still reads if
-the column has an index. The constants are unknown, so the module assumes a selectivity for ranges:
-one third with one bound, one quarter with two bounds (Selinger et al., "Access Path Selection in a
-Relational Database Management System", 1979). The module assumes that each value is in one file,
-and that the rows of ORDER BY with LIMIT are in ten files.
+`ColumnUse.share_left` is the least share of a scan's bytes that a query must read with an index on
+the column. The constants are unknown, so the module assumes a selectivity for ranges: one third
+with one bound, one quarter with two bounds. These selectivities come from Selinger et al., "Access
+Path Selection in a Relational Database Management System", 1979. The module assumes that each value
+is in one file, and that the rows of ORDER BY with LIMIT are in ten files.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class Kind(StrEnum):
 
 
 TOP_FILES: Final = 10
-"""Assumed number of files that contain the rows of an ORDER BY with LIMIT. The number in LIMIT is
+"""Assumed number of files that contain the result of an ORDER BY with LIMIT. The number in LIMIT is
 unknown, because a workload contains no constants."""
 
 _ORDER = {kind: place for place, kind in enumerate(Kind)}
@@ -53,7 +53,7 @@ _SHARES = {
     Kind.PREFIX: 1 / 4,
     Kind.BETWEEN: 1 / 4,
     Kind.RANGE: 1 / 3,
-    # The plan does not say how many keys the other side of the join has, so this share is a guess.
+    # This share is a guess, because a plan does not show the number of keys in a join.
     Kind.JOIN: 1 / 2,
 }
 
@@ -83,7 +83,7 @@ Uses: TypeAlias = Mapping[Column, ColumnUse]
 
 
 def all_of(parts: Iterable[Uses]) -> Uses:
-    """The uses of an AND: each column's narrowest use; two ranges together are ``between``."""
+    """The uses of an AND: each column's narrowest use; two ranges become ``between``."""
     found: dict[Column, ColumnUse] = {}
     for part in parts:
         for column, use in part.items():
@@ -108,7 +108,7 @@ def any_of(parts: Iterable[Uses]) -> Uses:
 
 
 def negated(uses: Uses) -> Uses:
-    """The uses of a negated filter, all of kind ``!=``, for which an index skips few files."""
+    """The uses of a negated filter: each column has the kind ``!=``, which skips few files."""
     return {column: ColumnUse(Kind.UNEQUAL) for column in uses}
 
 

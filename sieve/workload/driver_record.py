@@ -3,14 +3,14 @@
     {"driver": "0f3c...", "since": 1760000000000, "scans": [
       {"asked": "...", "scans": 2, "bytes": 800, "files": 4, "bytes_skipped": 39200}]}
 
-The value of ``asked`` is a string that contains JSON. The driver adds up all scans whose strings
-are equal:
+The value of ``asked`` is a string that contains JSON. The driver adds up all scans that have equal
+``asked`` strings:
 
     {"table": ["shop", "orders"], "used": ["id_sieve@3"], "filter": {"op": "=", "col": ["id"]}}
 
-``filter`` is the predicate tree of a prune request (``sieve/predicate/parse_predicate.py``), but
-``values`` is only the number of constants. Additional leaves, such as ``join``, represent join keys
-and the columns of ORDER BY with LIMIT.
+``filter`` is the predicate tree of a prune request (``sieve/predicate/parse_predicate.py``).
+Instead of a predicate's constants, the tree has their number, ``values``. The tree has further
+leaves, such as ``join``, for join keys and for the columns of ORDER BY with LIMIT.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ _KINDS: Final[Mapping[str, Kind | None]] = {
 
 @dataclass(frozen=True, slots=True)
 class ScanSums:
-    """Sums over those scans of a table that have the same predicates and use the same indexes.
+    """Sums over all scans of a table with the same predicates and the same indexes.
 
     Attributes:
         asked: table, indexes and filter, as JSON.
@@ -89,10 +89,9 @@ class ScanRecord:
 
 @dataclass(slots=True)
 class IndexWork:
-    """Sums over the scans that consulted an index: the bytes and files read, and those skipped.
+    """Sums over the scans that consulted an index: bytes and files, read and skipped.
 
-    All bytes that a scan skipped count for each index that the scan consulted, even if one index
-    alone excluded all of them.
+    If a scan consulted several indexes, all its skipped bytes count for every one of the indexes.
 
     Attributes:
         read_alone: bytes read by scans that consulted only this index.
@@ -113,7 +112,7 @@ class RecordedWork:
     """The scans of several drivers, summed up in two ways: by predicate kinds, and by index.
 
     Attributes:
-        workload: the scans and the bytes that they read, without the bytes that they skipped.
+        workload: the scans, with the bytes that the scans read. Skipped bytes are not included.
         indexes: a dict from an index's table and name to the index's `IndexWork`.
         days: number of days that the records cover; at least 1.
     """
@@ -209,7 +208,7 @@ def _sums(row: Mapping[str, Any]) -> ScanSums:
         _count(row["bytes"]),
         _count(row["files"]),
         _count(row["bytes_skipped"]),
-        # Records that earlier releases wrote lack this member.
+        # Records from earlier releases lack this member.
         _count(row.get("files_skipped", 0)),
     )
 
@@ -247,7 +246,7 @@ def tree_uses(node: Mapping[str, Any]) -> Uses:
 def _without_prefixes(uses: Uses) -> Uses:
     """Removes a column's substring use if the column also has a predicate on a prefix.
 
-    For a column with both uses, an ordinary index is smaller than an index on substrings.
+    An ordinary index serves the prefix predicate, and is smaller than an index on substrings.
     """
     prefixes = {spelled(column) for column, use in uses.items() if use.kind is Kind.PREFIX}
     return {

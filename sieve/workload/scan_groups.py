@@ -1,7 +1,7 @@
 """Workload: sums over scans of drivers or event logs, grouped by table and kinds of predicates.
 
-A workload contains no constants of queries, only names of tables and columns, kinds of predicates
-on the columns, and sums.
+A workload contains names of tables and columns, kinds of predicates, and sums. It contains no
+constants of queries.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ the first name is ``catalog.database``."""
 
 
 def parts(table: Table) -> tuple[str, ...]:
-    """The parts of a table's qualified name, as a statement spells them."""
+    """The parts of a table's qualified name: the catalog if known, the database, the table."""
     namespace, name = table
     return (*namespace.split(".", 1), name)
 
 
 @dataclass(slots=True)
 class ScanGroup:
-    """Sums over those scans of a table that have the same kinds of predicates on the same columns.
+    """Sums over a table's scans with the same kinds of predicates on the same columns.
 
     All scans of a group consulted the same indexes.
 
@@ -35,8 +35,8 @@ class ScanGroup:
         scans: number of scans.
         bytes: sum of the bytes that the scans read.
         files: number of files that the scans read, summed over the scans.
-        left: for each column, a lower bound for the bytes that the scans would read if the column
-            had an index.
+        left: for each column, the least number of bytes that the scans would read with an index on
+            the column.
     """
 
     table: Table
@@ -88,5 +88,5 @@ class Workload:
             group.left[column] = group.left.get(column, 0.0) + left
 
     def __iter__(self) -> Iterator[ScanGroup]:
-        """The groups, in the order in which they were first seen."""
+        """The groups, in the order of their first scans."""
         return iter(self._groups.values())

@@ -11,7 +11,8 @@ from sieve.workload.scan_groups import Table, parts
 
 _NAME = r"(?:`(?:[^`]|``)*`|\w+)"
 _PATH = rf"{_NAME}(?:\.{_NAME})*"
-# ON is no name in Sieve's grammar. In an expression, Spark reads the other words as constants.
+# In Sieve's grammar, ON cannot be a name. In an expression, Spark reads NULL, TRUE and FALSE as
+# constants.
 _PLAIN = re.compile(r"(?!(?:on|null|true|false)\b)[A-Za-z_]\w*", re.IGNORECASE | re.ASCII)
 
 

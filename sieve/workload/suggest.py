@@ -1,9 +1,9 @@
 """Ranks the indexes that would help a workload, in order of the bytes that scans would skip.
 
-Two indexes that serve the same scans cannot both skip the same bytes. So this module chooses a
-table's columns one by one (greedy index selection). Each step takes the column whose index skips
-the most bytes, not counting the bytes that the indexes of earlier steps skip. A `ColumnTest`
-measures skipped bytes on a sample of the files; without a test, the module uses an upper bound.
+Indexes that serve the same scans can skip the same bytes, which must count only once. So this
+module chooses a table's columns one by one (greedy index selection). Each step takes the column
+whose index skips the most bytes in addition to the earlier steps. A `ColumnTest` measures skipped
+bytes on a sample of the files; without a test, the module uses an upper bound.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ class Suggestion:
             first.
         scans: number of scans with a predicate on the column.
         bytes_read: bytes that these scans read.
-        bytes_saved: bytes that these scans skip with the index, not counting the bytes that earlier
-            suggestions save; an upper bound if the column was not tested.
+        bytes_saved: bytes that the scans skip with the index, in addition to earlier suggestions.
+            If the column was not tested, the number is an upper bound.
         files_before: mean number of files that a scan with a predicate on the column reads.
-        files_after: mean number of files that one of these scans reads with the index; a lower
-            bound if the column was not tested.
+        files_after: mean number of files that the same scan reads with the index. If the column was
+            not tested, the number is a lower bound.
     """
 
     table: Table
@@ -86,12 +86,12 @@ def suggest(
 
     Args:
         groups: the workload's groups of scans.
-        indexed: the columns that have an index, and need no suggestion, each with the name of the
-            index.
+        indexed: a dict from each indexed column to the name of its index. The function does not
+            suggest indexed columns.
         tests: the tests of columns, or None if no column was tested. With tests, the function
-            suggests only columns whose test shows enough benefit (`Benefit.is_suggested`). For an
-            indexed column, the test shows how much a scan that did not consult the index would read
-            today.
+            suggests only columns whose test shows enough benefit (`Benefit.is_suggested`). Some
+            scans can be older than a column's index. The column's test estimates how much these
+            scans would read today.
         untested: columns that the function suggests even without a test.
     """
     tables: defaultdict[Table, list[ScanGroup]] = defaultdict(list)
@@ -154,8 +154,8 @@ def _left_today(
 def _best(saved: Mapping[Column, float], enough: float) -> Column:
     """The column that saves the most bytes.
 
-    The function returns a tuple of columns only if the tuple saves ``enough`` bytes more than each
-    single column, because an index on a single column serves more queries.
+    A tuple of columns must save ``enough`` bytes more than each single column, because an index on
+    a single column serves more queries.
     """
     return max(saved, key=lambda column: saved[column] - (enough if names_of(column) else 0.0))
 

@@ -1,4 +1,4 @@
-"""Finds tuples of columns that scans compare with constants, because a tuple can have an index.
+"""Finds tuples of columns that scans compare with constants; one index can cover a tuple.
 
     a = 1 AND b = 2                 (a, b)
     a = 1 AND b IN (2, 3)           (a, b)
@@ -43,9 +43,9 @@ def with_tuples(
 ) -> list[ScanGroup]:
     """Adds tuples of columns to groups, as if the scans had predicates on the tuples.
 
-    The columns that the scans of a group compare with constants form a tuple. A group gets each
-    tuple of the table whose columns the group's scans compare with constants. The function sets a
-    tuple's `ScanGroup.left` to the greatest `left` of the tuple's columns.
+    The columns that the scans of a group compare with constants form a tuple. The function adds a
+    tuple to every group of the table whose scans compare all columns of the tuple with constants.
+    The function sets a tuple's `ScanGroup.left` to the greatest `left` of the tuple's columns.
 
     Args:
         indexed: columns and expressions that have an index. The function does not form tuples that

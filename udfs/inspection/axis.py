@@ -1,9 +1,10 @@
 """Key axis: maps key codes to positions from 0 (left) to 1 (right) in a picture.
 
-The axis is linear by default. If half of the entries' ends are in a small part of the range, the
-axis uses quantiles of the ends, because most of a linear axis would be empty. Overlapping or
-adjacent entries form a stretch. A column of few values has only a few short stretches. The width of
-each stretch is then proportional to its number of entries, with narrow gaps between the stretches.
+The axis is linear by default. If half of the entries' ends are in a small part of the key range,
+most of a linear axis would be empty. So the axis then uses quantiles of the ends. Overlapping or
+adjacent entries form a stretch. The entries of a column with few values form only a few short
+stretches. Such an axis gives each stretch a width in proportion to its number of entries, with
+narrow gaps between stretches.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from sieve.arrays.dtypes import Codes, Counts, Numbers
 _CROWDED: Final = 0.1
 _KNOTS: Final = 257
 _FEW: Final = 100
-"""If there are more stretches than this number, their widths do not depend on entry counts."""
+"""With more stretches than this number, the widths do not depend on the numbers of entries."""
 _GAPS: Final = 0.05
 """Total width of the gaps between stretches, divided by the total width of the stretches."""
 
@@ -89,7 +90,8 @@ def _stretches(low: Codes, high: Codes, first: int) -> tuple[Numbers, Counts]:
 def _after(codes: Codes, first: int) -> Numbers:
     """The distance from ``first`` to the end of each code. The end of a code is the next code.
 
-    If a code and the next code round to the same float, returns the next greater float.
+    If a code and the next code round to the same float, the function returns the next greater
+    float.
     """
     distance = _distance(codes, first)
     after: Numbers = np.maximum(distance + 1, np.nextafter(distance, np.inf))

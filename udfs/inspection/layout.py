@@ -76,10 +76,10 @@ def lay_out(entries: Entries, paths: Sequence[str]) -> FileLayout | None:
 
 
 def raster(entries: Entries, axis: KeyAxis, n_files: int, rows: int, columns: int) -> Numbers:
-    """Returns for each cell of the raster the share of the cell's area that entries cover.
+    """Returns the share of each raster cell that entries cover.
 
-    If a file's entries touch a column, the function counts at least the share `_VISIBLE` of the
-    column, so that single keys are visible.
+    If a file's entries touch a column, at least the share `_VISIBLE` of the column counts as
+    covered. So single keys are visible.
 
     Returns:
         float64[rows, columns], 0 to 1.
@@ -98,7 +98,7 @@ def raster(entries: Entries, axis: KeyAxis, n_files: int, rows: int, columns: in
         covered, touched = np.zeros((n, columns + 1)), np.zeros((n, columns + 1), np.int32)
         np.add.at(touched, (file, begin[some]), 1)
         np.add.at(touched, (file, end[some] + 1), -1)
-        # Subtracts the parts of each entry's first and last column that the entry does not cover.
+        # An entry can cover its first and last column only in part. Subtracts the uncovered parts.
         for at, part in ((begin, 1 - head), (end, 1 - tail)):
             np.add.at(covered, (file, at[some]), -part[some])
             np.add.at(covered, (file, at[some] + 1), part[some])
@@ -109,7 +109,7 @@ def raster(entries: Entries, axis: KeyAxis, n_files: int, rows: int, columns: in
 
 
 def reads(entries: Entries, axis: KeyAxis, columns: int) -> tuple[Numbers, Numbers]:
-    """Returns for each column the mean and maximum number of files that a query for a key reads.
+    """Returns the mean and maximum number of files that a query for a key of each column reads.
 
     Returns:
         Two float64[columns]; NaN in columns that no entry touches.
@@ -132,7 +132,7 @@ def reads(entries: Entries, axis: KeyAxis, columns: int) -> tuple[Numbers, Numbe
         np.maximum(inner, coverage.locations[k], out=inner)
     sums, weights = np.cumsum(sums)[:columns], np.cumsum(weights)[:columns]
     mean = np.clip(sums / np.maximum(weights, _NOTHING), 1, most)
-    # A weight as small as `_NOTHING` may be a rounding error. Then the maximum replaces the mean.
+    # A weight up to `_NOTHING` may be a rounding error, so the maximum then replaces the mean.
     mean = np.where(weights > _NOTHING, mean, most)
     return np.where(most > 0, mean, np.nan), np.where(most > 0, most, np.nan)
 
@@ -140,10 +140,9 @@ def reads(entries: Entries, axis: KeyAxis, columns: int) -> tuple[Numbers, Numbe
 def _columns(
     of: Entries | Coverage, axis: KeyAxis, columns: int
 ) -> tuple[Offsets, Offsets, Numbers, Numbers]:
-    """Returns each interval's first and last column, and the covered shares of both columns.
+    """Returns each interval's first and last column, and the share of each column that it covers.
 
-    If both columns are the same, the interval's share of this column is the sum of both shares,
-    minus one.
+    An interval inside a single column covers the sum of its two shares, minus one.
     """
     low, high = (of.low, of.high) if isinstance(of, Entries) else (of.first, of.last)
     start, stop = axis.begin(low) * columns, axis.end(high) * columns

@@ -26,8 +26,8 @@ _BRIDGE: Final = 20
 _LINEAR: Final = 20
 _SPAN: Final = np.array([0.80, 0.84, 0.90])
 _ENTRY: Final = np.array([0.05, 0.30, 0.58])
-# Matches a control character, or ``\x`` and two hexadecimal digits. The decoder writes the latter
-# for a byte that is not part of a character.
+# Matches a control character, or ``\x`` and two hexadecimal digits. The decoder writes ``\x`` and
+# two digits for a byte that is not part of a character.
 _NO_TEXT: Final = re.compile(r"\\x[0-9a-f]{2}|[\x00-\x1f\x7f-\x9f]")
 _LABEL: Final = 22
 """The maximum number of characters in a label on the key axis."""
@@ -66,7 +66,8 @@ def draw(
 
     figure = Figure(figsize=(10, 7.5), dpi=132, layout="constrained")
     lines = [line for sentence in title for line in textwrap.wrap(sentence, _TITLE_WIDTH)]
-    # Names and keys can contain dollar signs, between which matplotlib would parse formulas.
+    # Names and keys can contain dollar signs. Matplotlib would parse the text between two dollar
+    # signs as a formula.
     figure.suptitle("\n".join(lines), fontsize=10, ha="left", x=0.01, parse_math=False)
     axes = figure.subplots(
         2, 2, sharex="col", sharey="row", height_ratios=(3, 1.2), width_ratios=(8, 1)
@@ -99,7 +100,7 @@ def _files(ax: Axes, layout: FileLayout) -> None:
 
 
 def _shares(ax: Axes, layout: FileLayout) -> None:
-    """Plots for each file the shares of the key axis that its key range and its entries cover."""
+    """Plots the shares of the key axis that each file's key range and entries cover."""
     n = len(layout.paths)
     place = np.arange(1, n + 1)
     ax.fill_betweenx(place, layout.width(), color=_BY_ENDS, alpha=0.5, lw=0, step="mid")
@@ -167,7 +168,7 @@ def _labelled(layout: FileLayout) -> tuple[list[float], list[int], list[int]]:
     """Returns the position of each label on the axis, and two codes between which a key exists.
 
     Each position is the start of an entry, because no key has a code between entries. An entry can
-    begin a little below its least key, but the first entry begins with a key, and the last entry
+    begin a little below its least key. But the first entry begins with a key, and the last entry
     ends with a key.
     """
     codes, entry = np.unique(layout.entries.low, return_inverse=True)
@@ -190,9 +191,9 @@ def _labelled(layout: FileLayout) -> tuple[list[float], list[int], list[int]]:
 def shortened(keys: Sequence[str], until: Sequence[str]) -> list[str]:
     """Shortens each text to the characters that distinguish it from the texts before and after it.
 
-    A code represents several texts. The decoder returns the least of these texts, which need not be
-    a key of the index. Only the common prefix of ``keys[k]`` and ``until[k]`` certainly belongs to
-    a key.
+    A code represents several texts. The decoder returns the least text of a code, even if the index
+    does not contain this text as a key. Only the common prefix of ``keys[k]`` and ``until[k]`` is
+    certain to belong to a key.
     """
     labels = []
     for k, (key, last) in enumerate(zip(keys, until, strict=True)):

@@ -25,7 +25,7 @@ class VersionEntries:
         entries: the entries of all runs; each entry's location is a position in `names`.
         names: the paths of the locations. If a file has several ranges, each name also contains the
             range's offset in the file.
-        has_maps: whether hash maps, which are not in `entries`, answer ``=`` and IN.
+        has_maps: whether hash maps answer ``=`` and IN. `entries` does not contain the hash maps.
     """
 
     manifest: Manifest
@@ -56,7 +56,7 @@ def read_entries(index: Usable) -> VersionEntries:
     none = np.empty(0, np.int64)
     slots = np.concatenate([none, *(part.location for part in parts)])
     # A file that is no longer in the file list keeps its slot in a run. The code omits the entries
-    # of files that the list does not contain.
+    # of files outside the file list.
     ordinal = np.full(sum(run.locations for run in manifest.runs), -1, np.int32)
     places = listed.places if listed.ranges is None else listed.range_slots[:, np.newaxis]
     location, _ = np.nonzero(places >= 0)

@@ -3,11 +3,11 @@
     PushedFilters  [IsNotNull(id), Or(EqualTo(id,5),In(id, [7,8])), EqualTo(`my col`,it's)]
     DataFilters    [isnotnull(ts#13), (year(cast(ts#13 as date)) = 1970)]
 
-Spark does not quote constants in these lists, so this module cannot read a list if a constant has
-unbalanced brackets. ``PushedFilters`` contains all filters that a column's index can evaluate,
-except filters with functions. Regular expressions find filters with functions in ``DataFilters``. A
-part of a constant can look like a column, so a name counts as a column only if the scan's schema
-contains the name.
+Spark does not quote the constants in a list of filters. So this module cannot read a list that
+contains a constant with unbalanced brackets. ``PushedFilters`` contains the filters without
+functions that an index on a column can evaluate. Filters with functions are in ``DataFilters``,
+where regular expressions find them. A part of a constant can look like a column, so a name counts
+as a column only if the scan's schema contains the name.
 """
 
 from __future__ import annotations
@@ -44,8 +44,8 @@ _FUNCTION = re.compile(
     r"(?:^\[|, )\((?P<calls>(?:(?:cast|year|trunc|date_trunc|date_add|date_sub)\()+)(?:\w+, )?"
     r"(?P<name>[^#(),]{1,300})#\d+L?[^=<>]{0,200} (?P<op><=>|=|<=|>=|<|>) "
 )
-# Matches comparisons of functions that are not monotone, for which only an index on the expression
-# helps.
+# Matches comparisons of functions that are not monotone. For such a function, only an index on the
+# expression helps.
 _EXPRESSION = re.compile(
     r"(?:^\[|, )\((?:(?P<call>lower|upper|length)\((?P<name>[^#(),]{1,300})#\d+L?\)"
     r"|get_json_object\((?P<json>[^#(),]{1,300})#\d+, (?P<path>\$[\w.\[\]]{1,300})\)) "
@@ -60,8 +60,8 @@ _ELEMENTS = re.compile(
     r"(?P<name>[^#(),]{1,300})#\d+(?P<fields>(?:\.\w+)*)\)?, "
     r"(?:lambdafunction\(\(?lambda \w+#\d+L?(?P<inner>(?:\.\w+)*) (?:(?P<op>=|<=|>=|<|>)|IN) )?"
 )
-# Matches LIKE with a pattern that begins with a wildcard, and the functions into which Spark turns
-# simple patterns.
+# Matches LIKE if the pattern begins with a wildcard. Also matches ``Contains`` and ``EndsWith``,
+# which Spark uses instead of LIKE for simple patterns.
 _LIKE = re.compile(
     r"(?:^\[|, )(?:(?P<name>[^#(),]{1,300})#\d+ LIKE (?P<pattern>[%_][^,\]\\]*)(?=[,\]])"
     r"|(?:Contains|EndsWith)\((?P<of>[^#(),]{1,300})#\d+, (?P<text>[^()]*)\)(?=[,\]]))"
@@ -69,7 +69,7 @@ _LIKE = re.compile(
 
 
 class UnreadableFilterError(UnsupportedError):
-    """A list of filters in a plan does not have the form in which Spark writes filters."""
+    """A list of filters in a plan does not have Spark's form."""
 
     def __init__(self, problem: str) -> None:
         super().__init__("SIEVE_EVENT_LOG", f"the list of filters has {problem}")
@@ -82,7 +82,8 @@ class ScanSchema:
         read_schema: the schema as text, such as ``struct<id:bigint,s:struct<a:int>>``; truncated if
             it is long. None if the plan does not contain the schema.
         filters: the scan's filters, which contain column names in Catalyst's form, such as
-            ``id#12L``. Without a schema, the scan's columns in the same form are also in this text.
+            ``id#12L``. If ``read_schema`` is None, ``filters`` also lists the scan's columns in
+            this form.
     """
 
     def __init__(self, read_schema: str | None, filters: str) -> None:
@@ -96,9 +97,9 @@ class ScanSchema:
     def has(self, column: Column) -> bool:
         """Returns whether the scan has this column.
 
-        If Spark truncated the scan's schema or the plan does not contain it, the result is also
-        True for each column that a filter names. The result is False for a part of a VARIANT, of
-        which the plan shows no path: Spark reads a struct with the fields 0, 1, ... instead.
+        If the scan's schema is truncated or unknown, the result is also True for each column that a
+        filter names. For a part of a VARIANT, the result is False. The plan does not show the
+        part's path, because Spark reads a struct with the fields 0, 1, ... instead.
         """
         if column[-1].isdigit() and f"{column[0]}:struct<0:" in self._text:
             return False
@@ -114,7 +115,7 @@ class ScanSchema:
     def is_nested(self, name: str) -> bool:
         """Returns whether a column is a struct, an array or a map.
 
-        Such a column can have no index on the whole value.
+        An index on the whole value of a struct, an array or a map is not possible.
         """
         types = re.findall(rf"[<,]{re.escape(name)}:(\w+)", self._text)
         return bool(types) and {"struct", "array", "map"}.issuperset(types)
@@ -210,7 +211,7 @@ class _Parser:
 
     Attributes:
         texts: a dict from the key of a substring index to the path of the indexed column. The dict
-            has each key of a substring index that occurs in the result of `conjunction`.
+            contains the substring keys that `conjunction` returns.
     """
 
     def __init__(self, text: str) -> None:

@@ -4,8 +4,8 @@ Iceberg writes the filters that it evaluates into the text of the scan's node:
 
     id IS NOT NULL, id = 5, (s LIKE 'x%' OR s.a IN (1, 2)), NOT (my col = 'it's')
 
-Iceberg quotes texts, but escapes no quotes in them, and does not quote the names of columns. All
-other filters are only in the node above the scan, in Catalyst's form.
+Iceberg puts quotes around a text, but does not escape quotes inside the text. Iceberg does not
+quote column names. All other filters are in Catalyst's form, in the Filter node above the scan.
 """
 
 from __future__ import annotations
@@ -57,8 +57,8 @@ def iceberg_uses(filters: str) -> Uses:
         filters: the filters, separated by commas, as Iceberg prints them.
 
     Raises:
-        UnreadableFilterError: the text does not have Iceberg's form, or a constant contains quotes
-            that cannot be told from the end of the constant.
+        UnreadableFilterError: the text does not have Iceberg's form, or a quote inside a constant
+            looks like the end of the constant.
     """
     if not filters:
         return {}
@@ -93,7 +93,7 @@ def conjuncts(condition: str) -> list[str]:
 
 
 def _and_of(text: str) -> int:
-    """The position of the AND that the outermost brackets of a text contain, or -1."""
+    """The position of the AND inside the outermost brackets of a text; -1 if there is no AND."""
     depth, found = 0, -1
     for bracket in re.finditer(r"[()]| AND ", text):
         if bracket[0] == " AND ":

@@ -76,8 +76,8 @@ class Scan:
         table: the scan's table, or None if the table is unknown.
         uses: the uses of the scan's columns.
         unread: why the scan, or a part of the scan, could not be read.
-        files, bytes: ids of the accumulators that count the files and bytes that the scan read, or
-            -1.
+        files, bytes: ids of the accumulators that count the scan's files and bytes; -1 if the plan
+            has no such accumulator.
         text: a text that contains the scan's columns in the form ``id#12L``, as joins and orders
             name them.
         filters: whether the scan has filters on columns or on partitions.
@@ -102,7 +102,7 @@ class Scan:
 def scans_of(plan: Node) -> list[Scan]:
     """Returns a plan's distinct scans.
 
-    A scan's uses include the keys of those joins and orders that apply to the scan.
+    A scan's uses include the join keys and ORDER BY columns that apply to the scan.
     """
     filters = {
         id(_row_by_row(node)[-1]): str(node.get("simpleString", ""))
@@ -175,7 +175,7 @@ def _iceberg_scan(node: Node, text: re.Match[str], above: str) -> Scan:
 
 
 def _metric(node: Node, names: Sequence[str]) -> int:
-    """The id of the accumulator of a node's metric with one of the names, or -1."""
+    """The accumulator id of a node's metric that has one of the names; -1 if there is none."""
     ids = {metric["name"]: metric["accumulatorId"] for metric in node.get("metrics", ())}
     return next((ids[name] for name in names if name in ids), -1)
 
@@ -224,7 +224,7 @@ def _table(node_name: str) -> Table | Unread:
 def _keys_from_parents(
     node: Node, scans: Mapping[int, Scan]
 ) -> Iterator[tuple[Sequence[str], Sequence[Node], Kind]]:
-    """Yields keys of a join or an order, the nodes to which the keys apply, and the kind of use."""
+    """Yields keys of a join or ORDER BY, the nodes that the keys apply to, and the kind of use."""
     text = str(node.get("simpleString", ""))[:_LONGEST_NODE]
     children = node.get("children", ())
     if (top := _TOP.match(text)) is not None:
@@ -247,7 +247,7 @@ def _keys_from_parents(
 
 
 def _row_by_row(top: Node) -> list[Node]:
-    """The nodes below an order, down to and including the first node not in `_ROW_BY_ROW`."""
+    """The nodes below ``top``, down to the first node outside `_ROW_BY_ROW`, which is included."""
     found: list[Node] = []
     children = top.get("children", ())
     while len(children) == 1:
