@@ -1,8 +1,7 @@
 """Attaches the front end to the driver's JVM without side effects on the driver.
 
-If PySpark set up the context itself, it would replace the JVM's default session, open a port for
-accumulators, and cancel all jobs on SIGINT. This module prevents all three effects on a user's
-driver.
+Without this module, PySpark would replace the JVM's default session, open a port for accumulators,
+and cancel all jobs on SIGINT.
 """
 
 from __future__ import annotations
@@ -30,8 +29,8 @@ def remember_names() -> None:
     """Makes py4j remember whether a JVM name, such as ``org.apache``, is a package or a class.
 
     By default, py4j asks the JVM for each part of a name, and for each package that PySpark
-    imports. Java then searches every jar of Spark to find out whether a name is a package or a
-    class. In a build of few rows, such searches took a tenth of the driver's CPU time.
+    imports. To answer, Java searches every jar of Spark. In a build of few rows, the searches took
+    a tenth of the driver's CPU time.
     """
 
     def remembering(ask: Callable[[Any, str], Any]) -> Callable[[Any, str], Any]:
@@ -51,8 +50,8 @@ def remember_names() -> None:
 def open_gateway() -> Any:
     """Opens a py4j gateway to the driver. Environment variables supply the port and the secret."""
     remember_names()
-    # Removes the converters of numpy values, because these converters import pandas, which takes
-    # 0.3 s. The front end passes no numpy values to the JVM.
+    # Removes py4j's converters of numpy values, because the converters import pandas, and this
+    # import takes 0.3 s. The front end passes no numpy values to the JVM.
     protocol.INPUT_CONVERTER[:] = [
         one for one in protocol.INPUT_CONVERTER if "Numpy" not in type(one).__name__
     ]
@@ -74,8 +73,8 @@ def attach_context(gateway: Any) -> SparkContext:
         except BaseException as error:  # noqa: BLE001 - handed to the caller's thread below
             errors.append(error)
 
-    # PySpark installs its SIGINT handler if the main thread creates the context. So another thread
-    # creates the context here.
+    # PySpark would install its SIGINT handler if the main thread created the context. So a separate
+    # thread creates the context.
     thread = threading.Thread(target=make, name="sieve-attach")
     thread.start()
     thread.join()
@@ -87,7 +86,7 @@ def attach_context(gateway: Any) -> SparkContext:
 def _make_context(gateway: Any) -> SparkContext:
     java = gateway.entry_point.context()
     context = _Unstoppable(java._target_id, java._gateway_client)
-    # Sieve uses no accumulators, so a stub replaces PySpark's server for updates of accumulators.
+    # Sieve uses no accumulators, so a stub replaces PySpark's accumulator server.
     start = accumulators._start_update_server
     accumulators._start_update_server = lambda *_: SimpleNamespace(
         server_address=("127.0.0.1", 0), shutdown=lambda: None
@@ -97,7 +96,7 @@ def _make_context(gateway: Any) -> SparkContext:
     finally:
         accumulators._start_update_server = start
     made._javaAccumulator = gateway.entry_point.accumulator()
-    # If PySpark found no instantiated session, it would replace the JVM's default session.
+    # Without an instantiated session, PySpark would replace the JVM's default session.
     SparkSession._instantiatedSession = SimpleNamespace(_sc=made)
     SparkSession._instantiatedSession = wrap_session(made, gateway.entry_point.defaultSession())
     return made

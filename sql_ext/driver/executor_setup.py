@@ -31,8 +31,8 @@ _PROBES = 64
 def send_code(context: SparkContext) -> None:
     """Sends the package ``sieve`` to all executors, and sets the executors' Python interpreter.
 
-    With a local master, the executors run in the driver, and the front end's interpreter has all
-    modules that a build needs. Otherwise, Spark's settings determine the executors' interpreter, as
+    With a local master, executors use the front end's interpreter, which has all modules that a
+    build needs. With any other master, Spark's settings determine the executors' interpreter, as
     for any PySpark job.
     """
     if on_this_machine(context):
@@ -41,9 +41,9 @@ def send_code(context: SparkContext) -> None:
         set_one = context.getConf().get("spark.pyspark.python")
         context.pythonExec = set_one or os.environ.get("PYSPARK_PYTHON") or "python3"
     data = _zipped(Path(sieve.__file__).resolve().parent)
-    # Writes the zip file to the driver's own folder, which Spark deletes when the driver ends. A
-    # restarted front end must use the same path, because Spark rejects a file name that was already
-    # added from another path.
+    # Writes the zip file to the driver's own folder, which Spark deletes when the driver ends.
+    # Spark rejects a file name that was already added from another path. So a restarted front end
+    # must use the same path.
     folder = Path(SparkFiles.getRootDirectory()) / "sieve-code"
     folder.mkdir(exist_ok=True)
     archive = folder / f"sieve-{hashlib.sha256(data).hexdigest()[:16]}.zip"
@@ -58,7 +58,7 @@ def _zipped(package: Path) -> bytes:
     with zipfile.ZipFile(sink, "w", zipfile.ZIP_DEFLATED) as archive:
         for path in sorted(package.rglob("*.py")):
             # `ZipInfo` gives each entry the same fixed date. So equal code yields a zip file with
-            # the same bytes and the same name, which Spark sends only once.
+            # the same bytes and the same name. Spark sends such a file only once.
             entry = zipfile.ZipInfo(str(Path("sieve") / path.relative_to(package)))
             archive.writestr(entry, path.read_bytes())
     return sink.getvalue()
@@ -67,13 +67,13 @@ def _zipped(package: Path) -> bytes:
 def check_executors(context: SparkContext) -> None:
     """Raises UnavailableError, with a list of modules, if an executor's Python lacks modules.
 
-    The check runs one small task per slot of the executors. If an executor without the modules
-    receives none of these tasks, the build's first task on this executor fails with the same
+    The check runs one small task per slot of the executors. An executor that receives none of the
+    tasks may still lack modules. The build's first task on such an executor fails with the same
     message.
     """
     needed = (*_NEEDED, segment_tasks.__name__)
 
-    # Executors cannot import this module, so the function `missing` contains all code of the task.
+    # Executors cannot import this module, so `missing` calls no other function of the module.
     def missing(_: object) -> list[str]:
         lacks = []
         for name in needed:
@@ -97,10 +97,10 @@ def check_executors(context: SparkContext) -> None:
 
 
 def zone_matters(format_name: str, type_name: str) -> bool:
-    """Returns whether the values of a column can depend on the time zone of the reader's JVM.
+    """Returns whether the time zone of the reader's JVM can affect the values of a column.
 
-    Files in ORC contain local times, so the time zone affects dates and timestamps. In Parquet, the
-    time zone affects only INT96 timestamps and timestamps of the Julian calendar.
+    ORC files contain local times, so the time zone affects dates and timestamps in ORC. In Parquet,
+    the time zone affects only INT96 timestamps and timestamps of the Julian calendar.
     """
     if format_name == "orc":
         return type_name in ("date", "timestamp", "timestamp_ntz")

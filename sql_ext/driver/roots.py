@@ -1,8 +1,8 @@
 """Roots: checks whether a folder is an allowed root, that is, a folder for indexes.
 
-A table property names an index's root, and any user who may alter the table can change this
-property. So Sieve accepts a root only if it is the database's own folder ``.sieve``, the value of
-``spark.sieve.path``, or a folder in ``spark.sieve.roots``.
+A table property names the root of an index. Any user who may alter the table can change this
+property. So Sieve accepts only three kinds of roots: the database's own folder ``.sieve``, the
+value of ``spark.sieve.path``, and the folders in ``spark.sieve.roots``.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class Roots:
     def check(
         self, root: str, database: str, settings: Settings, session: Callable[[], Any]
     ) -> None:
-        """Raises RootRefusedError unless indexes of this database are allowed in ``root``."""
+        """Raises RootRefusedError if ``root`` may not contain indexes of this database."""
         named = (settings.path, self._path, *settings.roots)
         if not self._holds(root, database, named, session):
             raise RootRefusedError(
@@ -97,8 +97,8 @@ class Roots:
             known = self._databases.get(database)
             old = known is not None and time.monotonic() - known[1] > REMEMBERED_S
             if known is not None and old:
-                # This call returns the cached root although the root is too old. A background
-                # thread then looks up the current root (stale-while-revalidate).
+                # The cached root is too old, but this call still returns it. A background thread
+                # looks up the current root (stale-while-revalidate).
                 self._databases[database] = (known[0], time.monotonic())
         if known is None:
             return self._read(database, session())
@@ -116,6 +116,6 @@ class Roots:
 
 
 def _plain(uri: str) -> str:
-    """The canonical form of a folder's URI, the same as in Hadoop's ``Path``: no extra slashes."""
+    """The canonical form of a folder's URI, without extra slashes, as in Hadoop's ``Path``."""
     uri = re.sub(r"^([a-z][a-z0-9+.-]*):///+", r"\1:/", uri)
     return re.sub(r"(?<![:/])/{2,}", "/", uri).rstrip("/")

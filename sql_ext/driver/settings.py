@@ -2,8 +2,8 @@
 
 The file ``settings.json`` is the only list of the settings' names, patterns, defaults and
 descriptions. This module and the shim both read this file. ``SET`` fails for an invalid value, and
-warns about an unknown name. If an invalid value comes from another source (``spark-defaults.conf``,
-``--conf``), statements fail and scans use the default.
+warns about an unknown name. An invalid value can also come from ``spark-defaults.conf`` or
+``--conf``. Statements then fail, and scans use the default.
 """
 
 from __future__ import annotations
@@ -35,12 +35,12 @@ class Settings:
             database's own folder.
         roots: further folders that may contain indexes. The administrator sets this list.
         prune_timeout_s: maximum time in seconds that a scan waits for the front end's answer.
-        registry_ttl_s: seconds after which Sieve checks whether a cached index version is still the
-            newest.
+        registry_ttl_s: number of seconds until Sieve checks a cached index version for a newer
+            version.
         cache_bytes: maximum size of the front end's cache of index files, in bytes.
         range_bytes: minimum size in bytes of a file that an index can divide into ranges.
         retention: which earlier versions of an index VACUUM retains.
-        single_writer: True if this driver is the only one that writes indexes on S3.
+        single_writer: True if no other driver writes indexes on S3.
         history: whether the driver saves its record of scans next to the indexes.
     """
 
@@ -84,7 +84,7 @@ def parse_settings(conf: Mapping[str, str]) -> Settings:
 
 
 def valid_settings(conf: Mapping[str, str]) -> Settings:
-    """Parses settings for work that must not fail. Replaces each invalid value by the default."""
+    """Parses settings for work that must not fail; uses the default instead of an invalid value."""
     settings = _LIST["settings"]
     return parse_settings(
         {

@@ -1,4 +1,4 @@
-"""Stores reader fingerprints by hash, so that the driver sends each of them only once.
+"""Stores reader fingerprints by hash, so that the driver sends each fingerprint only once.
 
 A reader fingerprint lists the settings and types by which Spark converts bytes to values. A
 fingerprint includes the table's schema, which can have 100 KB. So a scan sends only the hash of its
@@ -15,7 +15,7 @@ from typing import Final
 from sieve.metadata.column_reader import Parts
 
 _MAX_FINGERPRINTS: Final = 256
-"""Maximum number of stored fingerprints. The front end can request a removed one again."""
+"""Maximum number of stored fingerprints. The front end can request a removed fingerprint again."""
 
 
 class Fingerprints:
@@ -26,7 +26,7 @@ class Fingerprints:
         self._parts: OrderedDict[str, Parts] = OrderedDict()
 
     def of(self, hashes: Sequence[str], sent: Mapping[str, Parts]) -> tuple[Parts, ...] | None:
-        """The fingerprints with these hashes. If one of the hashes is unknown, the result is None.
+        """The fingerprints with these hashes; None if a hash is unknown.
 
         Args:
             hashes: hashes of the fingerprints.

@@ -3,8 +3,8 @@
 The shim reports events of Spark's catalog and of writes. After the drop of a table, this module
 drops the table's indexes. After a rename or a schema change, this module updates the registrations
 of the table's indexes. After a write, this module refreshes the table's indexes in the background.
-In overwrite mode, ``saveAsTable`` drops and replaces a table. This module then creates the table's
-indexes again, from definitions that this module saved at the drop.
+In overwrite mode, ``saveAsTable`` drops and replaces a table. This module saves the definitions of
+the indexes at the drop, and creates the indexes again after the write.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ _OVERTAKEN: Final = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class _Definition:
-    """The definition of a dropped index, with which Sieve creates the index on a new table."""
+    """The definition of a dropped index; Sieve uses it to create the index on a new table."""
 
     name: str
     column: tuple[str, ...]
@@ -68,10 +68,10 @@ class _Write:
     """A group of writes to one table, which a single refresh indexes.
 
     Attributes:
-        replaced: whether one of these writes replaced the table.
-        every: whether one of the writing sessions has set ``spark.sieve.refresh.auto``. The refresh
-            then covers all indexes of the table. Without this setting, the refresh covers only
-            indexes whose option ``refresh`` is ``auto``.
+        replaced: whether one of the writes replaced the table.
+        every: whether the refresh covers all indexes of the table, because a writing session has
+            set ``spark.sieve.refresh.auto``. If false, the refresh covers only indexes whose option
+            ``refresh`` is ``auto``.
     """
 
     replaced: bool = False
@@ -81,19 +81,19 @@ class _Write:
         return _Write(self.replaced or other.replaced, self.every or other.every)
 
     def refreshes(self, options: IndexOptions) -> bool:
-        """Returns whether these writes cause a refresh of an index with these options."""
+        """Returns whether the writes cause a refresh of an index with ``options``."""
         return self.every or options.refresh == AUTO
 
 
 class EventHandler:
     """Handles events of tables, and runs each table's refreshes one after the other.
 
-    If writes to a table end during a refresh, one further refresh indexes all of these writes.
+    If several writes to a table end during a refresh, one further refresh indexes them all.
     """
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        # For each table that a thread is refreshing: the writes since the refresh began.
+        # For each table that a thread is refreshing: the writes since the start of the refresh.
         self._missed: dict[Table, _Write | None] = {}
         self._failed: OrderedDict[Table, str] = OrderedDict()
         self._dropped: OrderedDict[Table, list[_Definition]] = OrderedDict()
@@ -102,8 +102,8 @@ class EventHandler:
         """The state of a table's automatic refresh. After a successful refresh, the state is "".
 
         During a refresh, the state is ``refreshing``. After a failed refresh, the state is
-        ``failed: why`` if the writing session had set ``spark.sieve.refresh.auto``, or else
-        ``stale: why``.
+        ``failed: why`` if the writing session has set ``spark.sieve.refresh.auto``. Without the
+        setting, the state is ``stale: why``.
         """
         key = (database.lower(), table.lower())
         with self._lock:
@@ -125,8 +125,8 @@ class EventHandler:
 
         Returns:
             After a write, the members ``again``, ``replaced`` and ``every``. ``again`` says whether
-            other writes to the table ended during this refresh. ``replaced`` and ``every`` describe
-            these other writes, as in `_Write`.
+            further writes to the table ended during the refresh. ``replaced`` and ``every``
+            describe the further writes, as in `_Write`.
         """
         identity = identity_from(body["table"])
         match body["event"]:
@@ -135,8 +135,7 @@ class EventHandler:
             case "changed":
                 follow(context.table(commands.TableName(identity.name)), context)
             case "unregistered":
-                # Delta has replaced the table, so a file can have the name of an indexed file but
-                # other content.
+                # Delta has replaced the table, so a new file can have the name of an indexed file.
                 table = context.table(commands.TableName(identity.name))
                 reregister(table, context.indexes(table), context.environment)
             case "written":
@@ -151,7 +150,7 @@ class EventHandler:
         own = f"{body['location'].rstrip('/')}/{FOLDER}"
 
         def check_root(root: str, database: str) -> None:
-            # If the database is dropped, too, only the event says where the database's folder was.
+            # If the database is also dropped, only the event contains the location of its folder.
             if root.rstrip("/") != own:
                 context.environment.check_root(root, database)
 
@@ -173,8 +172,7 @@ class EventHandler:
             log.info("index %s went with table %s.%s", name, *_key(identity))
         key = _key(identity)
         with self._lock:
-            # Keeps definitions of indexes that Sieve could not create again after the previous
-            # drop.
+            # Keeps the definitions of indexes whose recreation failed after the previous drop.
             before = self._dropped.get(key, []) if key in self._failed else []
             self._remember(key, ended, before)
         self.clear(*key)
@@ -193,13 +191,12 @@ class EventHandler:
         key = _key(identity)
         with self._lock:
             if key in self._missed:
-                # Another thread is refreshing this table. That thread's answer reports this write
-                # to the shim, which then sends another event.
+                # Another thread is refreshing this table. The other thread reports this write to
+                # the shim, and the shim then sends another event.
                 self._missed[key] = write | (self._missed[key] or _Write())
                 return None
             self._missed[key] = None
-            # Only a write that replaced the table uses the definitions of dropped indexes. Writes
-            # before the drop do not use the definitions.
+            # Only a write that replaced the table uses the definitions of dropped indexes.
             dropped = self._dropped.pop(key, []) if write.replaced else []
             ended = [one for one in dropped if write.refreshes(one.options)]
             if len(ended) < len(dropped):
@@ -208,8 +205,9 @@ class EventHandler:
         try:
             _catch_up(identity, ended, write, context)
         except Exception as error:
-            # No user waits for this refresh, so `state` shows the refresh's error instead. With a
-            # stale index, queries still return the right rows.
+            # No user waits for an automatic refresh, so the refresh does not raise its error.
+            # Instead, `state` shows the error. With a stale index, queries still return the right
+            # rows.
             of = translate_error(error)
             what = f"[{of.condition}] {of.message}".partition("\n")[0][:500]
             if _OVERTAKEN & conditions(error):
@@ -218,13 +216,13 @@ class EventHandler:
                 why = f"failed: {what}"
                 log.exception("the indexes of %s.%s were not refreshed: %s", *key, what)
             else:
-                # The session has not set ``spark.sieve.refresh.auto``, and its user may lack the
+                # The session has not set ``spark.sieve.refresh.auto``. Its user may lack the
                 # permission to refresh the index.
                 why = f"stale: {what}"
                 log.info("the indexes of %s.%s were not refreshed: %s", *key, what)
             if write.replaced:
-                # Another drop during this refresh may have saved newer definitions, which take
-                # precedence.
+                # Another drop during this refresh may have saved newer definitions. The newer
+                # definitions take precedence.
                 with self._lock:
                     self._remember(key, self._dropped.get(key, []), ended)
         with self._lock:

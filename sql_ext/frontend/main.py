@@ -2,7 +2,7 @@
 
 Scans, statements, nested calls, background work and pages each have their own queue and threads. So
 a slow statement cannot delay a scan. A function call inside a statement uses another queue than the
-statement. If both used one queue, the call could wait for the statement's own thread (deadlock).
+statement. In a common queue, the call could wait for the statement's own thread (deadlock).
 """
 
 from __future__ import annotations
@@ -20,19 +20,19 @@ log = logging.getLogger("sieve")
 
 def main() -> None:
     """Serves requests until the driver ends. The end of the driver closes this process's stdin."""
-    # Leaves the process group of the user's shell, so that only the driver receives Ctrl-C. The
-    # imports of most modules take a second, and Ctrl-C during that second would end this process.
-    # So `_serve` imports these modules after the call of `setpgid`.
+    # Leaves the process group of the user's shell, so that only the driver receives Ctrl-C. Ctrl-C
+    # before the call of `setpgid` would end this process. So most imports, which take a second, are
+    # in `_serve`.
     os.setpgid(0, 0)
     _serve()
 
 
 def _serve() -> None:
-    # By default, a computing thread holds the interpreter lock for up to 5 ms, and scans wait that
-    # long for the lock. The shorter switch interval limits this time to 0.5 ms.
+    # By default, a computing thread holds the interpreter lock for up to 5 ms, while scans wait for
+    # the lock. The shorter switch interval limits the wait to 0.5 ms.
     sys.setswitchinterval(_TURN_S)
-    # Python never frees imported modules, so a garbage collection during the imports would only
-    # take time.
+    # A garbage collection during the imports would find nothing, because Python never frees
+    # imported modules.
     gc.disable()
 
     from sieve.reader.pruner import Pruner
@@ -97,8 +97,8 @@ def _serve() -> None:
     gc.enable()
     driver.ready()
     sys.stdin.buffer.read()
-    # Ends the process at once, because other threads can be blocked in calls to the JVM, which has
-    # ended. Nothing is lost, because the front end has no state to save.
+    # The JVM has ended, and other threads can be blocked in calls to the JVM. So this code ends the
+    # process at once. The front end has no state to save.
     os._exit(0)
 
 

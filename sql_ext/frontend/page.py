@@ -31,7 +31,7 @@ from sql_ext.frontend.request_queue import Request
 _SECONDS: Final = 0.7
 """The time limit for reading indexes, in seconds. The page omits data of indexes read later."""
 _MOST_FILES: Final = 100_000
-"""The page computes the coverage of an index only if the index covers at most so many files."""
+"""The page computes an index's coverage if the index has at most this number of files."""
 _ADVISED: Final = 5
 """Maximum number of suggested indexes on the page. ADVISE SIEVE INDEXES returns them all."""
 
@@ -101,8 +101,8 @@ class PageService:
                 return ShownIndex(label, name, "gone")
             state: str = manifest.state
             if state == "ready":
-                # The page shows that a refresh failed, but not why. SHOW returns the reason, but
-                # only to users with permission.
+                # The page shows that a refresh failed, without the reason. SHOW returns the reason
+                # to users with permission.
                 doing, *_ = self._event_handler.state(table["database"], table["table"]).split(":")
                 state = doing or state
             coverage = _coverage(store, registration.directory, manifest)
@@ -130,7 +130,7 @@ def _advice(record: RecordedWork, tables: Sequence[Mapping[str, Any]], tests: Te
 def _is_of(manifest: Manifest, table: Mapping[str, Any]) -> bool:
     """Returns whether a version belongs to this table.
 
-    If a user copied the registration from another table, the version belongs to that table.
+    A user can copy a registration to another table. The version then belongs to the original table.
     """
     own = manifest.table
     return (own.database.lower(), own.table.lower()) == (table["database"], table["table"])

@@ -35,7 +35,7 @@ class ShownIndex:
 
     Attributes:
         table: the table's database and name.
-        state: state as in SHOW, but without a comparison of the index with the table's files.
+        state: state as in SHOW. The page does not compare the index with the table's files.
         manifest: manifest of the current version. None if the version is unreadable, or if the page
             did not read it in time.
         coverage: share of the index's files that the build read completely. None if the page did
@@ -56,7 +56,7 @@ class WorthHaving:
     Attributes:
         found: tested indexes with which this driver's scans would skip the most bytes. The best
             index is the first.
-        untested: number of columns that scans filter by, and that ADVISE has not tested.
+        untested: number of columns that scans filter by and ADVISE has not tested.
         days: number of days that the record of scans spans.
     """
 
@@ -163,8 +163,7 @@ def _scan(scan: Mapping[str, Any]) -> list[str]:
     query = "" if number is None else f"../SQL/execution/?id={quote(str(number))}"
     functions = scan.get("functions", ())
     reasons = [f"{labelled(reason, functions)}: {n:,}" for reason, n in scan["reasons"].items()]
-    # If a scan records no other reason for reading a file, the reason is that the file may contain
-    # a matching row.
+    # If a scan records no reason for reading a file, the file may contain a matching row.
     matching = scan["files"] - scan["files_skipped"]
     matching -= sum(scan["reasons"].get(reason, 0) for reason in _OF_FILES)
     if scan["used"] and matching > 0:

@@ -6,19 +6,20 @@ driver sends the group of each file as a 32-bit integer, compressed with zlib an
 
 A request contains ``table`` (the table's identity), ``registrations`` (properties of the table),
 ``settings``, ``predicate`` and ``fingerprints``. ``fingerprints`` contains the hashes of two reader
-fingerprints: one for the settings of the relation's session, and one for those of the executing
-session. If the front end has asked for fingerprints, the request also contains ``parts``, which
-maps each hash to its fingerprint. The request of a time-travel query also contains ``instant``. If
-Hudi lists partially visible slices for the query, the request contains ``in_part``.
+fingerprints. One hash is for the settings of the relation's session, and one hash is for the
+settings of the executing session. If the front end has asked for fingerprints, the request also
+contains ``parts``, which maps each hash to its fingerprint. The request of a time-travel query also
+contains ``instant``. If Hudi lists partially visible slices for the query, the request contains
+``in_part``.
 
 An answer contains ``dictionary``, ``skip``, ``used``, ``narrows``, ``reasons``, ``functions`` and
 ``detail``. If the scan reads only some ranges of some files, ``parts`` describes these files. In
 ``parts``, ``files`` is the number of files that the scan reads in part. ``sizes`` contains the size
 in bytes of each range except the last range of each file. ``skip`` contains a bit for each range.
 ``rows`` contains three integers per file: the file's number minus the previous file's number, the
-number of ranges, and the size of the footer in bytes. For a partially visible slice, ``skip``
-considers the slice's rows at the query's instant, and ``skip_in_part`` considers all rows that were
-ever written to the slice.
+number of ranges, and the size of the footer in bytes. The answer has two flags for a partially
+visible slice. ``skip`` is about the slice's rows at the query's instant. ``skip_in_part`` is about
+all rows that were ever written to the slice.
 
 If the front end does not know a fingerprint's hash, its answer contains only ``unknown``. The
 driver then repeats the request with ``parts``.

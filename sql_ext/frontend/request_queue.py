@@ -1,8 +1,8 @@
 """Request queues: the front end's threads receive the driver's requests and send the answers.
 
 The front end opens no port. Each thread waits for a request inside a py4j call to the JVM (long
-polling). py4j connects each thread to its own JVM thread. During a request, this JVM thread uses
-the session, job group and tags of the Spark thread that sent the request.
+polling). py4j connects each Python thread to its own JVM thread. During a request, the JVM thread
+uses the session, job group and tags of the Spark thread that sent the request.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ Handler = Callable[["Request"], Mapping[str, Any]]
 POLL_MS = 1000
 
 THREADS: Final[Mapping[str, int]] = {
-    # `Bulkhead` limits the number of threads that wait for one store. So even if three stores hang,
-    # some threads are free for scans.
+    # `Bulkhead` limits the number of threads that wait for one store. So some threads stay free for
+    # scans even if three stores hang.
     "scan": 32,
     "statement": 16,
-    # Answers function calls in the queries that statements or other functions plan.
+    # Answers function calls inside queries that a statement or another function plans.
     "nested": 4,
     "background": 2,
     "page": 1,
@@ -70,7 +70,7 @@ class Request:
 class RequestQueue:
     """A pool of threads that serve one request queue until the driver ends.
 
-    Starting a thread takes time in the driver and in the front end, so the pool begins with one
+    The start of a thread takes time in the driver and in the front end, so the pool begins with one
     thread. When the last idle thread takes a request, the pool starts another thread.
 
     Args:
@@ -138,8 +138,8 @@ def _answer(
 ) -> str:
     """The handler's answer as JSON, or the handler's error as JSON that the driver can raise.
 
-    Every request gets an answer, even after an exception. Only a lost connection ends the thread,
-    because later requests need the thread.
+    Every request gets an answer, even after an exception. Later requests need the thread, so only a
+    lost connection ends the thread.
     """
     try:
         rest = (gateway.piece(number, k) for k in range(1, pieces))

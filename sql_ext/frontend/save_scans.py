@@ -1,6 +1,6 @@
 """History writer: saves the driver's record of scans next to the indexes (``spark.sieve.history``).
 
-The writer has its own thread, so that no query waits for a write. Every ten minutes, the thread
+The writer has its own thread, so queries do not wait for a write. Every ten minutes, the thread
 writes the record if it contains new scans. The driver requests a last write before it ends.
 """
 
@@ -82,7 +82,7 @@ class HistoryWriter:
             try:
                 self.save_if_changed()
             except Exception:
-                # No user waits for this file, and the next attempt may succeed. So the thread only
+                # The next attempt may succeed, and no user waits for the file. So the thread only
                 # logs the error.
                 log.exception("the history of scans could not be saved")
 

@@ -87,8 +87,8 @@ class StatementService:
         body = request.body
         table = body["table"]
         label = f"spark.sieve.refresh.auto: {table['database']}.{table['table']}"
-        # Sieve must update the index even if a setting is invalid, because no user is there to
-        # correct the setting.
+        # No user can correct an invalid setting during an event, so Sieve ignores the invalid value
+        # and updates the index.
         context = self._begun(request, label, valid_settings(body["settings"]))
         try:
             return self.event_handler.act(body, context)

@@ -42,7 +42,7 @@ OF_CONDITION: Final[Mapping[str, str]] = {
     "SIEVE_UNKNOWN_TABLE": "42P01",
 }
 
-# The first entry whose class matches the error (``isinstance``) determines the SQLSTATE.
+# The first entry that matches the error by ``isinstance`` determines the SQLSTATE.
 _OF_KIND: Final[tuple[tuple[type[SieveError], str], ...]] = (
     (DeniedError, "42501"),
     (InvalidInputError, "42000"),
@@ -56,6 +56,6 @@ _OF_KIND: Final[tuple[tuple[type[SieveError], str], ...]] = (
 
 
 def sql_state_of(error: SieveError) -> str:
-    """The SQLSTATE of an error: five characters. The first two are the class of the SQLSTATE."""
+    """The SQLSTATE of an error: five characters, of which the first two are its class."""
     by_kind = next(state for kind, state in _OF_KIND if isinstance(error, kind))
     return OF_CONDITION.get(error.condition, by_kind)

@@ -1,10 +1,10 @@
 """Error reports: translates each exception into the condition, message and SQLSTATE for users.
 
 For a Sieve error, the report contains the error's own condition. For an exception of Spark or the
-JVM, the report contains the exception's message. If the class or SQLSTATE of such an exception
-means that the user lacks a permission, the condition is ``SIEVE_PERMISSION_DENIED``. If a user
-cancelled the statement's Spark job, the condition is ``SIEVE_CANCELLED``. For any other exception,
-the condition is ``SIEVE_INTERNAL_ERROR``.
+JVM, the report contains the exception's message. If an exception's class or SQLSTATE means a
+missing permission, the condition is ``SIEVE_PERMISSION_DENIED``. If a user cancelled the
+statement's Spark job, the condition is ``SIEVE_CANCELLED``. For any other exception, the condition
+is ``SIEVE_INTERNAL_ERROR``.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ def _spark_error(error: Exception, text: str, condition: str | None = None) -> E
 def _java_cause(error: Py4JJavaError) -> str:
     """The JVM exception's message, which names the file or table.
 
-    Appends the root cause's message, unless the exception's message contains it.
+    The function appends the root cause's message if the exception's message does not contain it.
     """
     cause = error.java_exception
     text = str(cause.getMessage() or cause.toString())

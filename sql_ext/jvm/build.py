@@ -23,12 +23,12 @@ from typing import NamedTuple
 HERE = Path(__file__).resolve().parent
 JARS = HERE.parent / "jars"
 PACKAGE = "org/apache/spark/sql/sieve"
-# The shim's jar includes the contents of ``SETTINGS`` and ``REASONS``. Sieve's Python code uses the
-# same two files.
+# The shim's jar includes the contents of ``SETTINGS`` and ``REASONS``. Sieve's Python code reads
+# the same files.
 SETTINGS = HERE.parent / "settings.json"
 REASONS = HERE.parents[1] / "sieve" / "reader" / "reason.py"
-# Each entry of a zip file contains a time. With a fixed time, the same classes always result in a
-# jar with the same bytes.
+# Each entry of a zip file contains a time. A fixed time makes jars of the same classes equal, byte
+# by byte.
 ZIP_EPOCH = (1980, 1, 1, 0, 0, 0)
 
 
@@ -46,7 +46,10 @@ class Spark(NamedTuple):
 
 
 def inspect(home: Path) -> Spark:
-    """Reads the versions of Spark and Scala from Spark's core jar. Exits if the jar is missing."""
+    """Reads the versions of Spark and Scala from the name of Spark's core jar.
+
+    Exits if the jar is missing.
+    """
     for jar in sorted((home / "jars").glob("spark-core_*.jar")):
         if match := re.fullmatch(r"spark-core_(\d+\.\d+)-(\d+\.\d+)\..*\.jar", jar.name):
             return Spark(home, line=match[2], scala=match[1])
@@ -54,7 +57,7 @@ def inspect(home: Path) -> Spark:
 
 
 def sources(spark: Spark) -> list[Path]:
-    """The common sources and, for each file name in ``compat``, the source for this Spark line."""
+    """The common sources, and the sources in ``compat`` for this release line of Spark."""
     major = spark.line.split(".")[0]
     nearest = {
         file.name: file
@@ -80,12 +83,11 @@ def reasons() -> str:
 
 
 def compile_to(spark: Spark, files: list[Path], out: Path) -> None:
-    """Runs the Scala compiler from Spark's jars. If it fails, exits with the compiler's code."""
+    """Runs the Scala compiler from Spark's jars; exits with the compiler's code if it fails."""
     java = Path(os.environ["JAVA_HOME"], "bin", "java") if "JAVA_HOME" in os.environ else "java"
     command = [
-        # In a short run, the JVM's optimizing compiler and parallel garbage collection take more
-        # time than they gain. With these two options, the compilation takes 12 CPU seconds instead
-        # of 33.
+        # In a short run, the JVM's optimizing compiler and parallel garbage collector cost more
+        # time than they save. Without both, the compilation takes 12 CPU seconds instead of 33.
         str(java), "-Xss8m", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC",
         "-cp", f"{spark.home / 'jars'}/*", "scala.tools.nsc.Main", "-usejavacp",
         "-deprecation", "-feature", "-unchecked", "-encoding", "UTF-8",

@@ -3,8 +3,8 @@
 A package is a folder of ``src``. ``LAYERS`` lists the packages from the lowest to the highest. Only
 the package ``formats`` may contain the name of a table format, such as Hudi.
 
-Usage: ``python sql_ext/jvm/layers.py``. The script prints each fault. If there is a fault, the exit
-    code is 1.
+Usage: ``python sql_ext/jvm/layers.py``. The script prints each fault. After a fault, the exit code
+    is 1.
 """
 
 from __future__ import annotations
@@ -18,7 +18,8 @@ from typing import Final
 HERE: Final = Path(__file__).resolve().parent
 ROOT: Final = "org.apache.spark.sql.sieve"
 LAYERS: Final = ("base", "formats", "catalog", "predicate", "ask", "plan", "observe", "statements")
-"""The packages, lowest first. `SieveExtensions` is above all of them, and may use each of them."""
+"""The packages, lowest first. `SieveExtensions` is above all packages, and may use every
+package."""
 
 _PACKAGE: Final = re.compile(rf"^package {re.escape(ROOT)}(?:\.(\w+))?$", re.MULTILINE)
 _USED: Final = re.compile(rf"{re.escape(ROOT)}\.([a-z]\w*)")
@@ -29,8 +30,8 @@ _FORMAT: Final = re.compile(r"\b(?:Hudi|Delta|Iceberg)\w*")
 def faults(sources: Path = HERE) -> Iterator[str]:
     """Yields a line of text for each fault.
 
-    The faults are a file in the wrong folder, the use of a higher package, and the name of a table
-    format outside the package ``formats``.
+    The function finds three faults: a file in the wrong folder, the use of a higher package, and
+    the name of a table format outside the package ``formats``.
 
     Args:
         sources: folder that contains ``src`` and ``compat``.

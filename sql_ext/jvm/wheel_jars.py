@@ -1,7 +1,7 @@
-"""Adds compiled jars to a wheel, for the Spark lines that ``make wheel`` is called with.
+"""Adds compiled jars to a wheel, for the Spark lines in the argument of ``make wheel``.
 
-A Spark line is a release line of Spark, such as 4.1. Earlier tests may have left jars for other
-Spark lines, and these jars may be older than the source.
+A Spark line is a release line of Spark, such as 4.1. Earlier tests may have left old jars for other
+Spark lines in the folder of the jars.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
 
 class WheelJars(BuildHookInterface):
-    """Reads the Spark lines from the variable ``SIEVE_LINES``; adds all jars if it is unset."""
+    """Adds the jars for the Spark lines in the variable ``SIEVE_LINES``; all jars if unset."""
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:  # noqa: ARG002
         """Adds the jars explicitly, because hatchling omits files that git ignores."""

@@ -2,7 +2,7 @@
 
 Later sessions start faster, because the JVM maps the archive into memory. This technique is called
 dynamic class data sharing (JEP 350). The JVM ignores an archive for another Java or another class
-path. An archive takes about 210 MB, and a session that writes an archive takes 1.5 times as long as
+path. An archive takes about 210 MB. A session that writes an archive takes 1.5 times as long as
 other sessions. So only the separate command ``sieve archive`` writes an archive.
 """
 
@@ -22,10 +22,11 @@ STATEMENTS: Final = (
     "SELECT * FROM t WHERE id = 5",
     "SELECT r, count(*) FROM t GROUP BY r ORDER BY r",
 )
-"""Typical statements. The archive contains the classes that a session with them loads."""
+"""Typical statements. The archive contains the classes that a session loads for these
+statements."""
 
-# If an archive belongs to another Java or class path, the JVM starts without the archive and logs a
-# warning. This option turns the warning off.
+# The JVM ignores an archive of another Java or class path, and logs a warning. This option turns
+# the warning off.
 _SILENT: Final = "-Xlog:cds*=off"
 
 
@@ -37,10 +38,10 @@ def archive_file(spark: SparkHome, java: str, environ: Mapping[str, str]) -> Pat
 
 
 def writing(archive: Path) -> str:
-    """The Java options with which a program writes its classes to the archive when it ends."""
+    """The Java options that make a program write its classes to the archive at its end."""
     return f"-XX:ArchiveClassesAtExit={archive} {_SILENT}"
 
 
 def using(archive: Path) -> str:
-    """The Java options with which a program loads its classes from the archive."""
+    """The Java options that make a program load its classes from the archive."""
     return f"-XX:SharedArchiveFile={archive} {_SILENT}"

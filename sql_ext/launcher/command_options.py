@@ -7,8 +7,8 @@ from typing import Final
 import click
 from rich.console import Console
 
-# The commands accept options that Sieve does not know. The launcher passes such options to
-# spark-submit, unchanged and in the same order.
+# The commands also accept unknown options. The launcher passes unknown options to spark-submit,
+# unchanged and in the same order.
 PASS_ON: Final = {"ignore_unknown_options": True, "help_option_names": ["--help"]}
 UP_TO_PROGRAM: Final = {**PASS_ON, "allow_interspersed_args": False}
 

@@ -22,7 +22,7 @@ from sieve.workload.spelling import create_statement, estimate_statement, listed
 from sieve.workload.suggest import Suggestion, described, suggest
 from sieve.workload.tuples import by_bytes
 
-# The width in characters of a report that is not printed to a terminal. Names of usual length fit.
+# The width of a report that goes to a file or pipe, in characters. Names of usual length fit.
 _PIPED_WIDTH = 160
 _MOST_TUPLES = 5
 
@@ -104,8 +104,8 @@ def _table(found: Sequence[Suggestion], days: float) -> Table:
     table = Table(box=box.SIMPLE_HEAD, padding=(0, 1), pad_edge=False)
     for name in ("table", "column"):
         table.add_column(name, overflow="fold")
-    # These columns precede the column ``asked``, because descriptions of filters can be long, and a
-    # narrow window shows only the left part of a table.
+    # A narrow window shows only the left part of a table. So these columns precede the column
+    # ``asked``, in which descriptions of filters can be long.
     for name in ("scans a day", "read a day", "saved, at most"):
         table.add_column(name, justify="right")
     table.add_column("asked", overflow="fold")
@@ -138,7 +138,8 @@ def _record(one: Suggestion, days: float) -> Mapping[str, Any]:
 def _tuples(replay: Replay) -> list[tuple[TableName, Column]]:
     """The tuples that queries compare with constants, in descending order of bytes.
 
-    Only a test can show whether an index on a tuple reads less than an index on one of its columns.
+    An index on a tuple may read as much as an index on one of its columns. Only a test shows the
+    difference.
     """
     return by_bytes(replay.workload)[:_MOST_TUPLES]
 

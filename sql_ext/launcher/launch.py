@@ -75,8 +75,8 @@ def hudi_settings(spark: SparkHome, user: Settings) -> Settings:
     bundle = f"org.apache.hudi:hudi-spark{spark.line}-bundle_{spark.scala}:{HUDI_VERSION}"
     jars = [jar for jar in user.get("spark.jars", "").split(",") if "hudi-spark" in jar]
     return {
-        # In a Thrift server, only the first session finds data sources that are not on this class
-        # path.
+        # In a Thrift server, all sessions find the data sources on this class path. Only the first
+        # session finds other data sources.
         "spark.driver.extraClassPath": ":".join([str(shim_jar(spark)), *jars]),
         "spark.sql.extensions": f"{EXTENSIONS},{HUDI_EXTENSION}",
         "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.hudi.catalog.HoodieCatalog",
@@ -119,9 +119,9 @@ def iceberg_settings(spark: SparkHome, environ: Mapping[str, str], user: Setting
         "spark.hadoop.hive.metastore.uris" not in user
         and not (user_conf_dir(spark, environ) / "hive-site.xml").exists()
     ):
-        # Iceberg opens the embedded metastore through Hive's client. With its defaults, this client
-        # finds neither its connection pool nor the tables in which it stores locks. The client also
-        # rejects an empty metastore, and each change of a column's type.
+        # Iceberg opens the embedded metastore through Hive's client. By default, Hive's client does
+        # not find its connection pool and its tables for locks. The client also rejects an empty
+        # metastore, and changes of column types.
         settings |= {
             "spark.hadoop.datanucleus.connectionPoolingType": "dbcp",
             "spark.hadoop.datanucleus.schema.autoCreateAll": "true",
@@ -141,7 +141,7 @@ def iceberg_settings(spark: SparkHome, environ: Mapping[str, str], user: Setting
 
 
 def shipped_settings(spark: SparkHome, environ: Mapping[str, str]) -> Settings:
-    """All settings that ``sieve`` adds and the user may override, such as those that load Sieve.
+    """All settings that ``sieve`` adds and the user may override, such as settings that load Sieve.
 
     Raises:
         UnavailableError: no Java is installed.
@@ -202,7 +202,7 @@ def submit_command(
         spark: Spark installation to start.
         environ: the user's environment variables.
         args: the user's arguments. If ``main_class`` is None, the first argument that is not an
-            option is the script or jar, which receives all later arguments.
+            option is the script or jar. The program receives all later arguments.
         main_class: Spark class to start, such as a server. This class parses the options in
             ``args`` that spark-submit does not know. None if ``args`` names a script or jar.
         hudi: whether to configure Hudi.
@@ -211,10 +211,10 @@ def submit_command(
         shown: Spark settings that replace Sieve's defaults.
 
     Raises:
-        InvalidInputError: the caller requests several table formats, each of which would replace
-            the session catalog.
-        UnsupportedError: for this Spark, there is no shim jar, no release of the table format, or
-            no Spark Connect.
+        InvalidInputError: the caller requests several table formats. Each format would replace the
+            session catalog.
+        UnsupportedError: this Spark has no shim jar, no release of the table format, or no Spark
+            Connect.
     """
     if main_class == CONNECT_SERVER_CLASS and not [*(spark.path / "jars").glob("spark-connect_*")]:
         raise UnsupportedError(
@@ -247,17 +247,17 @@ def submit_command(
 def user_settings(spark: SparkHome, environ: Mapping[str, str], given: Settings) -> Settings:
     """The user's settings.
 
-    Settings in the arguments (``given``) override those in ``spark-defaults.conf``.
+    Settings in the arguments (``given``) override settings in ``spark-defaults.conf``.
     """
     file = given.get("--properties-file") or user_conf_dir(spark, environ) / "spark-defaults.conf"
     return (read_properties(Path(file)) if Path(file).exists() else {}) | given
 
 
 def environment(spark: SparkHome, environ: Mapping[str, str]) -> dict[str, str]:
-    """The user's environment variables, and those that make Spark's scripts use this Spark."""
+    """The user's environment variables, and variables that make Spark's scripts use this Spark."""
     return {
-        # If this variable is 0, the command-line programs of Spark 4 start their own driver instead
-        # of calling a Connect server. Spark's own script spark-sql sets this variable, too.
+        # With the value 0, the command-line programs of Spark 4 start their own driver instead of a
+        # call to a Connect server. Spark's own script spark-sql also sets this variable.
         "SPARK_CONNECT_MODE": "0",
         "PYSPARK_PYTHON": sys.executable,
         **environ,
@@ -269,9 +269,9 @@ def split_arguments(args: Sequence[str], *, stop_at_program: bool) -> tuple[Sett
     """Finds the settings in spark-submit arguments, and removes the settings that are lists.
 
     Returns:
-        The settings in the arguments, as a dict. The key ``--properties-file`` holds that option's
-        value. The second result is the list of all arguments except those of list settings, because
-        the launcher merges list settings with Sieve's values.
+        The settings in the arguments, and the remaining arguments. The settings include the option
+        ``--properties-file``. The remaining arguments omit settings that are lists, because the
+        launcher merges such settings with Sieve's values.
 
     Raises:
         InvalidInputError: one of ``--hudi``, ``--delta`` and ``--iceberg`` comes after an option of

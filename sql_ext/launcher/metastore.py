@@ -29,7 +29,7 @@ _DRIVERS = {
     "mariadb": "org.mariadb.jdbc.Driver",
 }
 
-# If the user sets one of these settings, Spark does not use the metastore in its working directory.
+# Each of these settings makes Spark use another metastore than the one in its working directory.
 _ELSEWHERE = (
     "spark.hadoop.hive.metastore.uris",
     "spark.hive.metastore.uris",
@@ -44,8 +44,8 @@ class Database:
     Attributes:
         jdbc: JDBC URL of the database.
         user: name of the database user. None for Derby's default user.
-        password: the database user's password. Sieve never puts the password on a command line,
-            because every local user can read command lines.
+        password: the database user's password. Every local user can read command lines, so Sieve
+            never puts the password on a command line.
     """
 
     jdbc: str
@@ -74,8 +74,8 @@ def is_embedded(settings: Mapping[str, str], conf_dir: Path) -> bool:
 
     Args:
         settings: the user's settings, which may name a metastore server or database.
-        conf_dir: the user's configuration folder. A ``hive-site.xml`` in this folder is assumed to
-            name another metastore.
+        conf_dir: the user's configuration folder. Sieve assumes that a ``hive-site.xml`` in this
+            folder names another metastore.
     """
     elsewhere = any(key in settings for key in _ELSEWHERE)
     in_memory = settings.get("spark.sql.catalogImplementation") == "in-memory"
@@ -104,7 +104,7 @@ def refuse_locked_metastore(
 def refuse_locked(folder: Path) -> None:
     """Raises an error if another process uses the Derby metastore in ``folder``.
 
-    Derby itself would reject the second process with about a thousand lines of output.
+    Derby itself would reject a second process with about a thousand lines of output.
 
     Raises:
         ConflictError: another process has opened the Derby metastore in ``folder``.
@@ -131,7 +131,7 @@ def _derby_locked(database: Path) -> bool:
 
 
 def write_site(path: Path, database: Database, warehouse: Path) -> None:
-    """Writes Sieve's and the database's settings to a file that only its owner can read."""
+    """Writes the settings of Sieve and of the database to a file that only its owner can read."""
     tree = ET.parse(conf_file("metastore-site.xml"))  # noqa: S314 - our own file
     settings = {
         "javax.jdo.option.ConnectionURL": database.jdbc,

@@ -21,7 +21,7 @@ from sql_ext.launcher.command_options import (
 _host = click.option(
     "--host", default="localhost", show_default=True, help="Address; 0.0.0.0 lets other hosts in."
 )
-# Maps a server's class to the server's kind, as in `servers`, and to its name in messages.
+# Maps the class of a server to its kind, as in `servers`, and to its name in messages.
 _SPARK_SERVERS = {
     launch.THRIFT_SERVER_CLASS: ("thriftserver", "Thrift server"),
     launch.CONNECT_SERVER_CLASS: ("connect-server", "Spark Connect server"),

@@ -38,8 +38,8 @@ class Server:
         kind: ``thriftserver``, ``connect-server`` or ``metastore``.
         port: TCP port on which the server listens.
         pid: the server's process id.
-        born: start time of the process, as the operating system reports it. A later process that
-            has the same pid has another start time.
+        born: start time of the process, as the operating system reports it. A later process with
+            the same pid has another start time.
     """
 
     kind: str
@@ -73,8 +73,8 @@ def start(
 
     Raises:
         ConflictError: another process already listens on the port.
-        UnavailableError: the server ended, or its port accepted no connection in time and the
-            function stopped the server.
+        UnavailableError: the server ended, or its port did not accept a connection in time. After a
+            time-out, the function stops the server.
     """
     for server in running(kind):
         if server.port == port:
@@ -88,8 +88,8 @@ def start(
         )
     RUN_DIR.mkdir(mode=0o700, exist_ok=True)
     with (RUN_DIR / f"{kind}-{port}.log").open("wb") as log:
-        # The server's process gets its own session. So the server continues when the user closes
-        # this terminal or presses Ctrl-C in it.
+        # The server's process gets its own session. So the server continues if the user closes the
+        # terminal or presses Ctrl-C.
         process = subprocess.Popen(
             command,
             stdin=subprocess.DEVNULL,
@@ -130,10 +130,10 @@ def _is_alive(server: Server) -> bool:
 
 
 def the_one(kind: str, port: int | None) -> Server:
-    """The running server of this kind on ``port``, or the only one if ``port`` is None.
+    """The running server of this kind on ``port``; if ``port`` is None, the only running server.
 
     Raises:
-        InvalidInputError: no such server runs, or several servers run and ``port`` is None.
+        InvalidInputError: no such server runs, or ``port`` is None and several servers run.
     """
     servers = [s for s in running(kind) if port in {None, s.port}]
     if len(servers) == 1:
@@ -191,8 +191,8 @@ def _born(pid: int) -> str:
             stat = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
         except OSError:
             return ""
-        # The program's name, in parentheses, can contain any character. So this code counts the
-        # fields after the name.
+        # The program's name is in parentheses and can contain any character. So this code counts
+        # the fields after the name.
         fields = stat.rpartition(")")[2].split()
         state, started = fields[0], f"{fields[19]} ticks after boot"
     else:

@@ -1,1 +1,1 @@
-"""SIEVE statements: the parser converts text to a command record, which a function then runs."""
+"""SIEVE statements: the parser converts text to command records, and functions run the records."""

@@ -3,8 +3,8 @@
 ADVISE reads this driver's record of scans, and the records that other drivers have saved next to
 the indexes (``spark.sieve.history``). ADVISE chooses the columns whose indexes would let scans skip
 the most bytes. Like ESTIMATE, ADVISE tests each of these columns on a sample of the table's files.
-The answer omits columns whose values are in most files. The answer also omits tables and columns
-that the user may not query, because it would otherwise reveal what other users query.
+The answer omits columns whose values are in most files. The answer would reveal what other users
+query. So the answer also omits tables and columns that the user may not query.
 """
 
 from __future__ import annotations
@@ -46,9 +46,10 @@ from sql_ext.statements.context import Row, StatementContext, database_of
 log = logging.getLogger(__name__)
 
 WASTED_SCANS: Final = 20
-"""ADVISE proposes to drop an index if so many scans used it and it never skipped anything."""
+"""ADVISE proposes to drop an index if this number of scans used the index and never skipped a
+byte."""
 MOST_TESTED: Final = 10
-"""Maximum number of columns and tuples that one ADVISE tests, because each test takes seconds."""
+"""Maximum number of columns and tuples that one ADVISE tests. Each test takes seconds."""
 
 
 def advise(command: commands.AdviseIndexes, context: StatementContext) -> list[Row]:
@@ -85,8 +86,8 @@ def _wanted(
     """The suggested indexes, each of which has been tested.
 
     Each step tests the suggestion that could save the most bytes. The result of the test can change
-    the next step's suggestions: if a column's values are in all files, another column of the same
-    scans comes next, and then a tuple of the columns.
+    the suggestions of the next step. For example, if a column's values are in all files, ADVISE
+    next tests another column of the same scans.
     """
     groups = with_tuples(groups, indexed)
     columns = {(group.table, column) for group in groups for column in group.left}
@@ -142,7 +143,7 @@ def _saved(
         root = context.environment.root_for_new(location)
         saved = saved_records(context.environment.open_store(root), root, but, now_ms)
     except (SieveError, Py4JError) as error:
-        # Without the saved records, ADVISE uses only the scans of this driver.
+        # If the saved records are unreadable, ADVISE uses only the scans of this driver.
         log.warning("the scans that other drivers have saved cannot be read: %s", error)
         return ()
     if saved.ignored:
@@ -153,7 +154,7 @@ def _saved(
 def _tables(
     command: commands.AdviseIndexes, record: RecordedWork, context: StatementContext
 ) -> Iterator[tuple[Table, CatalogTable]]:
-    """Yields the recorded tables in the statement's scope, except those the user may not read."""
+    """Yields the recorded tables in the statement's scope that the user may read."""
     if command.table is not None:
         table = context.table(command.table, jobs=False)
         yield (table.info.identity.namespace, table.info.identity.table), table
@@ -164,7 +165,8 @@ def _tables(
             try:
                 yield name, context.table(commands.TableName(parts(name)), jobs=False)
             except (SieveError, Py4JError, PySparkException):
-                # The table was dropped, Sieve cannot index it, or the user may not read it.
+                # The table was dropped, Sieve cannot index the table, or the user may not read the
+                # table.
                 continue
 
 
@@ -215,10 +217,9 @@ def _existing(
 def _is_wasted(index: RegisteredIndex, work: IndexWork) -> bool:
     """Returns whether an index skips too little to be worth keeping.
 
-    If the build found that no index on this column can help, only the scans that used no other
-    index count. The index is wasted if these scans skipped at most `WORTHWHILE_SHARE` of their
-    bytes. Any other index is wasted if at least `WASTED_SCANS` scans have used the index, and none
-    of these scans skipped any bytes.
+    If the build found that no index on the column can help, only scans without another index count.
+    The index is wasted if these scans skipped at most `WORTHWHILE_SHARE` of their bytes. Any other
+    index is wasted if at least `WASTED_SCANS` scans used the index and skipped no bytes.
     """
     if isinstance(index, Usable) and benefit_of_version(index.manifest) is Benefit.CANNOT:
         return work.skipped_alone <= WORTHWHILE_SHARE * (work.read_alone + work.skipped_alone)

@@ -31,15 +31,15 @@ class Outcome:
 
 
 def change_between(before: Manifest, now: Manifest) -> Change:
-    """How an index has changed between two versions. ``unchanged`` if they are the same version."""
+    """How an index has changed between two versions; ``unchanged`` if the versions are the same."""
     return "unchanged" if now.version == before.version else refreshed_or_rebuilt(before, now)
 
 
 def answer_rows(outcomes: Iterable[Outcome], context: StatementContext) -> list[Row]:
     """One row for each index, with the result columns of CREATE.
 
-    Callers must first finish all operations on the indexes, because the operations collect the
-    advice that the rows show.
+    The rows show advice that operations on the indexes collect. So callers must first finish all
+    operations on the indexes.
     """
     return [
         (

@@ -25,7 +25,7 @@ class CallReader(Words):
 
     Attributes:
         places: maps each member of the record to its token. An error message about a member points
-            at this token.
+            at the member's token.
     """
 
     def __init__(self, text: str) -> None:
@@ -58,7 +58,7 @@ class CallReader(Words):
         return procedure.make(**members)
 
     def _arguments(self, name: str, tree: Node) -> dict[str, Node]:
-        """The call's arguments by parameter name, except those whose value is NULL."""
+        """The call's arguments by parameter name, without arguments that are NULL."""
         given: dict[str, Node] = {}
         by_name = False
         names = [parameter.name for parameter in PROCEDURES[name].parameters]
@@ -108,7 +108,7 @@ def _names_in(text: str, kind: str) -> Any:
     """Parses the names in a string argument.
 
     Raises:
-        UnexpectedToken, InvalidInputError: the string is not a name, or list of names, of this
+        UnexpectedToken, InvalidInputError: the string is no valid name, or list of names, of this
             kind.
     """
     tree = grammar().parse(text, start=kind)

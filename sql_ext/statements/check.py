@@ -24,8 +24,8 @@ def _check_summary(index: str, checked: Sequence[CheckedFile]) -> Row:
 def check(command: commands.CheckIndex, context: StatementContext) -> list[Row]:
     """``CHECK SIEVE INDEX``: returns a summary row per index, and then rows of files.
 
-    The rows list the files that are not ok, or with EXTENDED all files. The statement fails if
-    queries that use an index would lose a row.
+    The rows list only the files with a problem, or all files if the statement contains EXTENDED.
+    The statement fails if queries that use an index would lose a row.
     """
     table = context.table(command.table)
     chosen = select(context.indexes(table), table.info.label, command.name, None)
@@ -47,7 +47,7 @@ def check(command: commands.CheckIndex, context: StatementContext) -> list[Row]:
     if not every:
         indexed_column(table.info, usable(chosen[0]).manifest)
     for one in chosen:
-        # Raises an error for an unusable index only now, after the check of all other indexes.
+        # Reports an unusable index last, after the checks of all other indexes.
         with leave_out_if_dropped(one, table, every=every):
             usable(one)
     rows: list[Row] = [

@@ -27,7 +27,7 @@ def _columns(record: type) -> ResultColumns:
 
 
 def quote(name: str) -> str:
-    """Puts a name in backquotes, because a quoted name can contain any character."""
+    """Puts a name in backquotes; a quoted name can contain any character."""
     return "`" + name.replace("`", "``") + "`"
 
 
@@ -56,9 +56,10 @@ class CreateIndex:
     """``CREATE SIEVE INDEX``: creates an index for each column, or no index if a build fails.
 
     Attributes:
-        columns: columns to index, at least one. If ``name`` is given, there is exactly one column.
+        columns: columns to index, at least one. With ``name``, the statement has exactly one
+            column.
         name: the index's name. ``None`` means the default name, ``<column>_sieve``.
-        if_not_exists: whether CREATE leaves an existing index of the same name unchanged.
+        if_not_exists: whether CREATE keeps an existing index of the same name.
         replace: whether CREATE, after the build, replaces an existing index of the same name.
         options: values of options by lower-case name. The grammar accepts any name.
         comment: a text that Sieve stores with the index.
@@ -163,11 +164,11 @@ class OptimizeIndex:
 
 @dataclass(frozen=True, slots=True)
 class VacuumIndex:
-    """``VACUUM SIEVE INDEX``: deletes those files of an index that only old versions use.
+    """``VACUUM SIEVE INDEX``: deletes the files of an index that only old versions use.
 
     Attributes:
         name: the index's name. None means all indexes of the table.
-        hours: age in hours up to which VACUUM keeps old versions. None means the setting
+        hours: maximum age, in hours, of old versions that VACUUM keeps. None means the setting
             ``spark.sieve.versions.retain``.
     """
 
@@ -189,7 +190,7 @@ class VacuumIndexes:
 
     Attributes:
         namespace: the database. None means the current database.
-        hours: minimum age of such a folder, in hours. None means 24 hours.
+        hours: minimum age of a deleted folder, in hours. None means 24 hours.
     """
 
     result_columns: ClassVar[ResultColumns] = (
@@ -220,7 +221,7 @@ class ExplainSieve:
 
     Attributes:
         query: text of the query, unchanged. Spark parses it.
-        margin: text before the query, with a blank in place of each character except line breaks.
+        margin: text before the query, with a blank in place of each character; line breaks remain.
             Spark parses margin and query together, so positions in Spark's messages are positions
             in the whole statement.
     """
@@ -305,7 +306,7 @@ Command = (
 def columns_of(command: Command) -> ResultColumns:
     """Columns of a statement's result.
 
-    With EXTENDED, ESTIMATE has other columns than without EXTENDED.
+    The columns of ESTIMATE depend on EXTENDED.
     """
     if isinstance(command, EstimateIndex) and command.extended:
         return command.extended_columns

@@ -90,8 +90,8 @@ def unquote_string(token: str) -> str:
     quote = token[0]
     body = token[1:-1]
     # A doubled quote becomes one quote. The pattern matches a backslash together with the next
-    # character. So the pattern does not mistake the second character of an escape, as in \\'', for
-    # a quote.
+    # character. So in \\'', the first quote belongs to the escape, and the pattern does not match a
+    # doubled quote.
     body = re.sub(
         rf"\\.|{quote}{quote}",
         lambda m: quote if m[0] == quote * 2 else m[0],

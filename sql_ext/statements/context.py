@@ -75,7 +75,7 @@ class StatementContext:
         invalidate: makes scans reload the index in a given folder.
         background: automatic refreshes of tables.
         cache: the front end's cache of index files.
-        tests: results of ADVISE's tests of columns. The page in Spark's web UI shows them.
+        tests: results of ADVISE's tests of columns. The page in Spark's web UI shows these results.
         watch: measures the time that the statement spends on each index.
     """
 
@@ -94,12 +94,12 @@ class StatementContext:
     def table(self, name: commands.TableName, *, jobs: bool = True) -> CatalogTable:
         """The table that a statement names, as a copy of the user's session sees it.
 
-        The copy has additional settings for builds, which do not affect the user's own session.
+        The copy has additional settings for builds. The user's own session stays unchanged.
 
         Args:
             name: the table's name as typed.
-            jobs: whether the statement may run Spark jobs. Two things need jobs: builds, and
-                Spark's listing of a table with many partitions.
+            jobs: whether the statement may run Spark jobs. Builds need jobs. Spark's listing of a
+                table with many partitions also needs a job.
         """
         return open_table(self.driver, *self._sessions(jobs=jobs), name.parts)
 
@@ -110,13 +110,13 @@ class StatementContext:
     def _sessions(self, *, jobs: bool) -> tuple[SparkSession, Any]:
         """A copy of the user's session with settings for builds, as a PySpark and a py4j object."""
         session = self.session.cloneSession()
-        # In a new copy of a session, the session catalog is the current catalog. So this code sets
-        # the user's catalog and database.
+        # In a new copy of a session, the current catalog is always the session catalog. So this
+        # code sets the catalog and database of the user's session.
         if (holder := self.session.catalog().currentCatalog()) != SESSION:
             session.catalog().setCurrentCatalog(holder)
             session.catalog().setCurrentDatabase(self.session.catalog().currentDatabase())
-        # A build shuffles only a few rows per task, so it gains nothing from more shuffle
-        # partitions than slots.
+        # A build shuffles only a few rows per task. So a build needs at most one shuffle partition
+        # per slot.
         slots = session.sparkContext().defaultParallelism()
         conf = {**_BUILD_CONF, "spark.sql.shuffle.partitions": str(slots)}
         if jobs:

@@ -94,8 +94,8 @@ def create(command: commands.CreateIndex, context: StatementContext) -> list[Row
         )
         for old in replaced.values():
             context.invalidate(old.directory)
-        # All new indexes become visible in one last step. The duration of this step counts as time
-        # of the last index.
+        # All new indexes become visible in one last step. The time of the last step is added to the
+        # time of the last index.
         laps[-1] += context.watch.lap()
         outcomes += [
             Outcome(
@@ -142,7 +142,7 @@ def refresh(command: commands.RefreshIndex, context: StatementContext) -> list[R
     followed = follow(table, context)
     indexes = context.indexes(table)
     present = {known for known, one in indexes.items() if not is_gone(one)}
-    # A registration can be missing because another tool replaced the table's properties.
+    # Another tool may have replaced the table's properties and so removed a registration.
     lost = len(present) < max(1, len(indexes)) if name is None else name not in present
     if lost and (adopted := reregister(table, indexes, context.environment)):
         for index in adopted:
@@ -196,7 +196,7 @@ def follow(table: CatalogTable, context: StatementContext) -> frozenset[str]:
             # view.
             return False
         except (Py4JError, PySparkException) as error:
-            # An index may move to this table only if its old table no longer exists. Of Spark's
+            # An index may move to this table if its old table no longer exists. Among Spark's
             # errors, only SIEVE_UNKNOWN_TABLE proves that the old table is gone.
             if "SIEVE_UNKNOWN_TABLE" not in conditions(error):
                 raise
@@ -226,14 +226,13 @@ def bring_up(
 ) -> list[Row]:
     """Refreshes the chosen indexes of a table, and returns the rows of REFRESH.
 
-    If the table no longer has the column of an index, the index's row contains only the index's
-    name and the problem.
+    If an index's column no longer exists, the index's row contains only its name and the problem.
 
     Args:
         followed: names of the indexes that `follow` has updated in this statement. The rows of
             these indexes say ``refreshed`` even if the table's files have not changed.
-        every: whether the statement is about all indexes of the table. The result of such a
-            statement omits indexes that another session drops meanwhile.
+        every: whether the statement is about all indexes of the table. If true, the result omits
+            indexes that another session drops meanwhile.
     """
     refreshable, problems = leave_out_dropped(table.info, only_usable(chosen))
     context.check_executors(table, [index.manifest.type for index in refreshable])
@@ -252,8 +251,7 @@ def bring_up(
             conflict = error
         context.invalidate(index.directory)
     _announce(table)
-    # If the refresh of an index ended with a conflict, raises the error only now, after the
-    # refreshes of all other indexes.
+    # Raises the error of a conflicting refresh last, after the refreshes of all other indexes.
     if conflict is not None:
         raise conflict
     context.background.clear(table.info.identity.namespace, table.info.identity.table)
@@ -268,8 +266,8 @@ def drop(command: commands.DropIndex, context: StatementContext) -> list[Row]:
     try:
         table, chosen = _to_drop(command, context)
         broken = [index.name for index in chosen if isinstance(index, Malformed)]
-        # If DROP only removed a malformed registration, a later REFRESH would register the index
-        # again. So this code first repairs the registration.
+        # This code repairs a malformed registration before it drops the index. If DROP removed only
+        # the registration, a later REFRESH would register the index again.
         if broken and reregister(table, context.indexes(table), context.environment, broken):
             table, chosen = _to_drop(command, context)
     except InvalidInputError as error:
@@ -290,8 +288,8 @@ def _to_drop(
     by_column = command.column is not None or bool(table.info.declared)
     computed = command.column is not None and expression_of(command.column.parts) is not None
     if computed or (by_column and table.info.provider == "delta"):
-        # The user may have renamed columns, so this code reads the current names. If the table is
-        # unreadable, the code uses the names in the files.
+        # The user may have renamed columns, so this code reads the current column names. If the
+        # table is unreadable, the code uses the column names in the files.
         with contextlib.suppress(SieveError, Py4JError, PySparkException):
             table = context.table(command.table, jobs=False)
     if command.column is None:
@@ -335,6 +333,7 @@ def _register_refresh(table: RegisteredTable, index: Usable, manifest: Manifest)
 
 def _announce(table: RegisteredTable) -> None:
     """Refreshes this driver's cache of the table's registrations, if possible."""
-    # The statement has already succeeded. If this refresh fails, scans notice the change later.
+    # The statement has already succeeded. If the refresh of the cache fails, scans notice the
+    # change later.
     with contextlib.suppress(UnavailableError):
         table.refresh_registry()

@@ -1,7 +1,7 @@
 """Declared indexes: table properties list a table's indexes, and Sieve builds missing ones.
 
 If a table is dropped, its properties and its indexes are lost. Some jobs, for example of dbt, drop
-and recreate a table in each run. Such jobs declare the indexes in the statement that creates the
+and recreate a table in each run. A job can declare the indexes in the statement that creates the
 table::
 
     CREATE TABLE orders USING parquet
@@ -69,7 +69,7 @@ class MissingIndexes:
     refused: tuple[Refused, ...] = ()
 
     def select(self, name: str | None, column: Sequence[str] | None) -> MissingIndexes:
-        """Selects indexes by name or column, ignoring case. If both are None, selects all."""
+        """Selects indexes by name or column, ignoring case; selects all if no argument is given."""
         if name is None and column is None:
             return self
         wanted = tuple(
@@ -99,8 +99,8 @@ def find_missing(table: CatalogTable, indexes: Mapping[str, RegisteredIndex]) ->
         kind, given = kind_option(parse_options(text) if text else {})
         options = options_of(given, options)
     except InvalidInputError as error:
-        # If an option is wrong, Sieve builds no index. Otherwise, an index with unintended options
-        # would remain.
+        # If an option is wrong, Sieve builds no index, because the index would have unintended
+        # options.
         refused.append(_unreadable(DECLARED_OPTIONS, error))
         paths = ()
     for path in paths:
@@ -141,8 +141,8 @@ def build_missing(
     refused = list(missing.refused)
     if not missing.wanted:
         return built, refused
-    # A DROP first removes the column from the declaration. So this code reads the declaration
-    # again, and rebuilds no index that a concurrent DROP deletes.
+    # A concurrent DROP first removes the column from the declaration. This code reads the
+    # declaration again, so it does not rebuild the dropped index.
     table = context.table(name)
     names = {one.name for one in missing.wanted}
     wanted = [one for one in find_missing(table, indexes).wanted if one.name in names]
@@ -162,10 +162,10 @@ def build_missing(
 
 
 def _refresh_other(wanted: Wanted, name: TableName, context: StatementContext) -> Outcome | None:
-    """If a concurrent statement has built an index on the same column, refreshes that index.
+    """Refreshes an index that a concurrent statement has built on the same column, if any.
 
-    If a user's REFRESH directly follows a write, it can run at the same time as the automatic
-    refresh. Then both refreshes try to build the same index.
+    A user's REFRESH directly after a write can overlap with the automatic refresh. The two
+    refreshes then try to build the same index.
     """
     table = context.table(name)
     for index in only_usable(context.indexes(table).values()):
@@ -178,7 +178,7 @@ def _refresh_other(wanted: Wanted, name: TableName, context: StatementContext) -
 
 
 def undeclare(table: RegisteredTable, dropped: Sequence[RegisteredIndex]) -> None:
-    """Removes dropped indexes' columns from the declaration, so no refresh rebuilds these indexes.
+    """Removes columns from the declaration, so that no refresh rebuilds the dropped indexes.
 
     Raises:
         UnavailableError: the metastore rejected the change or did not answer. The declaration is
@@ -188,7 +188,7 @@ def undeclare(table: RegisteredTable, dropped: Sequence[RegisteredIndex]) -> Non
     try:
         paths = _columns(table.info.declared.get(DECLARED_COLUMNS, ""))
     except InvalidInputError:
-        # No refresh builds an index from a malformed declaration.
+        # A refresh ignores a malformed declaration, so DROP need not change the declaration.
         return
     left = [
         path

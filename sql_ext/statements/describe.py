@@ -48,7 +48,7 @@ _TEXT_LENGTHS = (GRAM_BYTES, 8, TEXT_BYTES, 16)
 """The lengths of texts for which DESCRIBE shows the expected reads of a substring index."""
 
 _WHOLE = {"delta": "files of Delta tables", "hudi": "file slices of Hudi tables"}
-"""Maps a table format to the kind of its files, which Spark never reads in ranges."""
+"""Maps a table format to the kind of its files. Spark never reads such files in ranges."""
 
 _SHOWN = {"new": "new", "racy": "new", "changed": "changed", "unproven": "unproven"}
 """Maps a file's status to DESCRIBE's name for it. Every other status counts as indexed."""
@@ -84,7 +84,7 @@ def advice(
     """Advice on an index that helps little or not at all. None for an index that helps.
 
     Args:
-        expected: how much each kind of query is expected to read (see `of_queries`).
+        expected: the expected reads of each kind of query (see `of_queries`).
         kind: the kind of the index. None for an ordinary index, which has one value per row.
         mapped: whether the index contains a segment of the shape `map`.
     """
@@ -160,7 +160,7 @@ def _problems(manifest: Manifest) -> Iterator[str]:
 def _of_granularity(
     options: IndexOptions, format_name: str, parts: Mapping[str, str]
 ) -> str | None:
-    """Advice if the options request ranges, but Spark reads this table's files only as a whole."""
+    """Advice if the options request ranges, although Spark reads this table's files as a whole."""
     if options.granularity != "range" or not reads_whole_files(format_name, parts):
         return None
     what = _WHOLE.get(format_name, "text files with such records, encoding or separator")
@@ -180,8 +180,7 @@ def describe_rows(
     """Yields the properties of an index: pairs of a name and a value, both as text.
 
     Args:
-        extended: whether to add the properties of EXTENDED, which need a listing of the table's
-            files.
+        extended: whether to add the properties of EXTENDED. EXTENDED lists the table's files.
         doing: state of the table's automatic refresh, usually empty.
         unreadable: reason why Spark cannot read the table. None if Spark can read it.
     """
@@ -253,7 +252,7 @@ def _expected(manifest: Manifest) -> Iterator[tuple[str, str]]:
 
 
 def _expected_of_texts(stats: BuildStats, what: str) -> Iterator[tuple[str, str]]:
-    """Yields how much queries are expected to read, for texts of several lengths."""
+    """Yields the expected reads of queries, for texts of several lengths."""
     of_key = next((kind for kind in stats.expected if kind.kind == "present"), None)
     if of_key is None:
         return
@@ -370,7 +369,7 @@ def _coding(encoder: Encoder) -> str:
 
 
 def stale(counts: Counter[str]) -> str:
-    """The text ``stale: n files``, from the counts of `against_now`. "" for a current index."""
+    """The text ``stale: n files``, from the counts of `against_now`; "" for a current index."""
     behind = counts["new"] + counts["changed"]
     return f"stale: {behind} files" if behind else ""
 

@@ -1,4 +1,4 @@
-"""The statement ESTIMATE SIEVE INDEX: predicts an index's size and what queries would read."""
+"""The statement ESTIMATE SIEVE INDEX: predicts an index's size, and the reads of queries."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from sql_ext.statements.describe import estimate_row, frontier_row
 
 
 def estimate(command: commands.EstimateIndex, context: StatementContext) -> list[Row]:
-    """``ESTIMATE SIEVE INDEX``: one row per column. With EXTENDED, one per column and budget."""
+    """``ESTIMATE SIEVE INDEX``: a row per column; with EXTENDED, a row per column and budget."""
     kind, given = kind_option(command.options)
     options = options_of(given, IndexOptions())
     table = context.table(command.table)

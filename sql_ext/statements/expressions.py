@@ -6,7 +6,7 @@ import re
 from typing import Final
 
 MARK: Final = "\x02"
-"""The character that replaces each character of an expression. All offsets stay the same."""
+"""This character replaces each character of an expression, so all offsets stay the same."""
 
 _LISTING: Final = re.compile(r"\s*(?:CREATE|REFRESH|DROP|ESTIMATE)\b", re.IGNORECASE)
 _TOKEN: Final = re.compile(
@@ -19,7 +19,7 @@ _OPERATOR: Final = re.compile(
 )
 """Matches an expression whose operator is a word, such as ``a IS NULL`` or ``NOT a``."""
 _NAME: Final = re.compile(r"(?:\w|[.\s]|`[^`]*`)*|['\"].*|[^\w]*|[^`]*`[^`]*", re.DOTALL)
-"""Matches text that is no expression: a name, or a syntax error, which the grammar reports."""
+"""Matches text that is not an expression: a name, or a syntax error for the grammar to report."""
 
 
 def mark_expressions(text: str) -> str:
@@ -38,8 +38,8 @@ def mark_list(text: str, start: int = 0) -> str:
     """Replaces each expression in a list of columns by `MARK` characters.
 
     Args:
-        start: offset at which the list starts. The list ends at its closing parenthesis or, without
-            one, at the end of the text.
+        start: offset at which the list starts. The list ends at its closing parenthesis. Without a
+            closing parenthesis, it ends with the text.
     """
     pieces, depth, begun = [text[:start]], 0, start
     for found in _TOKEN.finditer(text, start):

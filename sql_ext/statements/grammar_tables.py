@@ -1,10 +1,9 @@
 """The LALR tables of the statement parser. Sieve's own build computes and stores the tables.
 
 Lark needs a sixth of a second to compute the LALR tables of ``grammar.lark``. The computation would
-delay the first statement of each driver, whereas loading stored tables takes two milliseconds. The
-file with the tables is in the folder of the jars, and Sieve trusts this file as it trusts the jars.
-If the file is missing, or belongs to another grammar or release of Lark, this module computes the
-tables.
+delay the first statement of each driver. Loading stored tables takes two milliseconds. The file
+with the tables is in the folder of the jars. Sieve trusts the file as it trusts the jars. If the
+file is missing, or belongs to another grammar or release of Lark, this module computes the tables.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ _PACKAGE = resources.files("sql_ext")
 
 
 def load_grammar() -> Lark:
-    """The parser of ``grammar.lark``. Its start rules are ``start`` and those of `NAMES`."""
+    """The parser of ``grammar.lark``, with the start rules ``start`` and `NAMES`."""
     try:
         stored = _PACKAGE.joinpath("jars", "grammar.tables").read_bytes()
     except OSError:
@@ -36,7 +35,7 @@ def load_grammar() -> Lark:
 
 
 def from_tables(stored: bytes) -> Lark | None:
-    """The parser with stored tables. None if they belong to another grammar or release of Lark."""
+    """The parser with stored tables; None if the tables are for another grammar or Lark release."""
     mark, _, tables = stored.partition(b"\n")
     return Lark.load(io.BytesIO(tables)) if mark == _mark() else None
 
@@ -60,7 +59,7 @@ def encode_tables() -> bytes:
 
 
 def keywords(grammar: str) -> list[str]:
-    """The keywords of the grammar: those in its rule ``keyword``, and also ON."""
+    """The keywords of the grammar: ON, and the keywords in its rule ``keyword``."""
     _, _, listed = grammar.partition("?keyword:")
     return ["ON", *re.findall(r"[A-Z]+", listed.partition("\n\n")[0])]
 

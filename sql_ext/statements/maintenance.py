@@ -45,7 +45,7 @@ def vacuum_root(command: commands.VacuumIndexes, context: StatementContext) -> l
         )
     database = database_of(command.namespace, context)
     floor_ms = FLOOR_MS if command.hours is None else int(command.hours * HOUR_MS)
-    # Lists the database's tables twice, because a list can lack a table that is being renamed.
+    # A list of tables can lack a table during its rename. So this code lists the tables twice.
     suspects = {orphan.folder for orphan in _orphans(database, floor_ms, context)}
     rows: list[Row] = []
     for orphan in _orphans(database, floor_ms, context) if suspects else []:
@@ -53,7 +53,7 @@ def vacuum_root(command: commands.VacuumIndexes, context: StatementContext) -> l
             continue
         context.environment.check_cancelled()
         context.environment.changing()
-        # No table registers this index, so no scan reads its files during the deletion.
+        # Scans read only registered indexes, so no scan reads this index during the deletion.
         delete_index(context.environment.open_store(orphan.folder), orphan.folder)
         context.invalidate(orphan.folder)
         rows.append((orphan.name, orphan.table.table, orphan.why, orphan.folder))

@@ -89,8 +89,7 @@ class Words:
         number = float(digits)
         if not math.isfinite(number):
             raise self.error(token, "this number is too large.")
-        # A float cannot represent every integer above 2^53. So the value of a whole number is an
-        # int.
+        # A float cannot represent every integer above 2^53, so a whole number becomes an int.
         return int(digits) if digits.lstrip("+-").isdecimal() else number
 
     def error(self, token: Token, message: str) -> InvalidInputError:

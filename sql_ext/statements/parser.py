@@ -32,7 +32,8 @@ def parse_statement(text: str) -> Command:
 
     Raises:
         InvalidInputError: the statement is wrong (``SIEVE_SYNTAX_ERROR``). The message contains the
-            position, the found token, the expected tokens, and the wrong line above a caret.
+            position, the found token and the expected tokens. The message also quotes the wrong
+            line, and marks the position with a caret.
     """
     blanked = blank_comments(text)
     try:
@@ -67,7 +68,7 @@ def _part(text: str, rule: str) -> Node:
 
 
 def _left_to_spark(statement: Node, command: Command) -> bool:
-    """Whether the statement ends with text whose comments Spark itself parses."""
+    """Whether the statement ends with text that Spark parses, with the comments in it."""
     if statement.data == "call":
         return False
     return isinstance(command, commands.ExplainSieve) or (
@@ -102,12 +103,12 @@ class _Reader(Words):
 
     def __init__(self, text: str) -> None:
         super().__init__(text)
-        # Maps each member of the record to its token. An error message about a member points at
-        # this token.
+        # Maps each member of the record to its token. An error message about a member points at the
+        # member's token.
         self._places: dict[str, Token] = {}
 
     def read(self, tree: Node) -> Command:
-        # Keywords are tokens without further content, and every other part is a tree.
+        # Keywords are tokens. Every other part of a statement is a tree.
         parts = {str(child.data): child for child in tree.children if isinstance(child, Tree)}
         # Each statement's rule in the grammar has a method of the same name in `_Reader`.
         command: Command = getattr(self, str(tree.data))(tree, parts)
@@ -161,7 +162,7 @@ class _Reader(Words):
         return commands.ShowIndexes(*self._scope(parts))
 
     def _scope(self, parts: dict[str, Node]) -> tuple[TableName | None, Namespace | None]:
-        """The table or the database to which the statement applies, if it names one."""
+        """The table or database that the statement names, if any."""
         if "of_table" in parts:
             return TableName(self.path(_last(parts["of_table"]), 3)), None
         if "of_namespace" in parts:

@@ -52,11 +52,11 @@ class Procedure:
         return own + (sorted(OPTION_NAMES) if self.options else [])
 
     def parameter(self, name: str) -> Parameter | None:
-        """The parameter with this name. None if the name belongs to an option or is unknown."""
+        """The parameter with this name; None for an option or an unknown name."""
         return next((one for one in self.parameters if one.name == name), None)
 
     def missing(self, given: Mapping[str, Any]) -> list[str]:
-        """Names of the required parameters for which the call has no argument."""
+        """Names of the required parameters without an argument in the call."""
         return [one.name for one in self.parameters if one.required and one.name not in given]
 
 

@@ -110,7 +110,7 @@ def _looked_at(
 
 
 def _unread(indexes: Sequence[RegisteredIndex], fresh: str) -> list[_Glance]:
-    """One `_Glance` for each index of a table whose files Sieve does not list, or cannot list."""
+    """A `_Glance` for each index, without a comparison with the table's files."""
     return [_Glance(index.registration.column, fresh) for index in indexes]
 
 
@@ -129,12 +129,12 @@ def _at_a_glance(
     try:
         table = context.table(name, jobs=False)
         if table.info.format_name in UNCHANGING:
-            # A listing of these files can need a Spark job. So this code only compares the times of
-            # the last commit and of the indexed snapshot.
+            # A listing of the table's files can need a Spark job. So this code only compares the
+            # time of the last commit with the time of the indexed snapshot.
             return [_glance(table, index, _behind_commits(table, index)) for index in indexes]
         return [_glance(table, index, _freshness(table, index, context)) for index in indexes]
     except (SieveError, Py4JError, PySparkException) as error:
-        # SHOW must list the other tables even if this user cannot read this table.
+        # SHOW lists the other tables even if the user cannot read this table.
         return _unread(indexes, _unreadable(error))
 
 
@@ -148,7 +148,7 @@ def _behind_commits(table: CatalogTable, index: RegisteredIndex) -> str:
 def _freshness(table: CatalogTable, index: RegisteredIndex, context: StatementContext) -> str:
     """The state of the table's automatic refresh.
 
-    If this state is empty, returns ``stale: n files``, or "" for a current index.
+    If there is no such state, returns ``stale: n files``; for a current index, returns "".
     """
     doing = context.background.state(table.info.identity.namespace, table.info.identity.table)
     if doing or not isinstance(index, Ready | Disabled):

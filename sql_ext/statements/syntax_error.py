@@ -30,7 +30,7 @@ STATEMENTS = (
 )
 
 _NEAR = 0.8
-"""From this similarity on (0 to 1), words count as the misspelt first words of a statement."""
+"""Words with at least this similarity (0 to 1) count as misspelt first words of a statement."""
 
 _SHOWN_WIDTH = 96
 _WORDS = {
@@ -65,7 +65,7 @@ _NAMES = {
 def syntax_error(text: str, at: int, message: str, length: int = 1) -> InvalidInputError:
     """A syntax error, whose message quotes the wrong line.
 
-    Below this line, carets mark ``length`` characters from offset ``at``.
+    Below the wrong line, carets mark ``length`` characters from offset ``at``.
     """
     at = min(at, len(text))
     line_start = max(text.rfind("\n", 0, at), text.rfind("\r", 0, at)) + 1
@@ -94,8 +94,8 @@ def unexpected(text: str, at: int, found: str, kind: str, expected: Iterable[str
     places = [_WORDS[word] for word in _WORDS if word in expected]
     if "WORD" in expected:
         names = _name_expected(text[:at], expected)
-        # Nearly every keyword can also be a name here. So ON is the only keyword that the message
-        # lists.
+        # At this position, almost every keyword can also be a name. So the message lists only ON as
+        # a keyword.
         keywords = ["ON"] if "ON" in expected else []
         places = [names, *(_WORDS[word] for word in _WORDS if word in expected - _LITERALS)]
     elif len(keywords) + len(places) > 1 and "DOT" in expected:
@@ -116,10 +116,7 @@ def unexpected(text: str, at: int, found: str, kind: str, expected: Iterable[str
 
 
 def _nearest_statement(text: str) -> str | None:
-    """The statement that is most similar to the text's first words.
-
-    None if no statement is similar enough.
-    """
+    """The statement that is most similar to the text's first words; None if none is similar."""
     words = _words(text)
 
     def likeness(statement: str) -> float:
@@ -165,7 +162,7 @@ def _hint(text: str, at: int, found: str, expected: set[str]) -> str:
 
 
 def _words(text: str) -> list[str]:
-    """The words of a text in upper case. Omits OR REPLACE, so that CREATE SIEVE INDEX matches."""
+    """The words of a text in upper case, without OR REPLACE, so that CREATE SIEVE INDEX matches."""
     return re.sub(r"\bOR\s+REPLACE\s+", "", text.upper()).split()
 
 

@@ -56,8 +56,8 @@ def _inspection(given: Arguments, context: StatementContext) -> Sequence[Row]:
 def _index_with_keys(given: Arguments, context: StatementContext) -> Usable:
     """The index that the arguments name, for a table function that returns the index's keys.
 
-    If the user lacks the permission to query the indexed column, raises an error, because the keys
-    are values of this column.
+    The keys are values of the indexed column. So the function raises an error if the user may not
+    query the column.
     """
     table = context.table(_table(given))
     (index,) = select(context.indexes(table), table.info.label, given["index"], None)
@@ -67,8 +67,8 @@ def _index_with_keys(given: Arguments, context: StatementContext) -> Usable:
 
 
 def _files(given: Arguments, context: StatementContext) -> Sequence[Row]:
-    # This line only serves to raise an error if the relation is not a table with files. The user's
-    # own session plans the scan, in the next line.
+    # The call of `table` raises an error if the relation is not a table with files. Its result is
+    # not needed, because the user's own session plans the scan.
     context.table(_table(given))
     scan = context.driver.explain().files(context.session, given["table"], given["predicate"])
     return list(files.file_rows(json.loads(scan)))

@@ -8,7 +8,7 @@ from typing import Any, Final
 from sql_ext.statements import commands
 
 _Rule = tuple[Callable[[Any], bool], str, str]
-"""A function that returns True for a wrong record, the record's wrong member, and the message."""
+"""A test that returns True for a wrong record, the name of the wrong member, and the message."""
 
 _TWO_SELECTORS: Final[_Rule] = (
     lambda record: record.name is not None and record.column is not None,
@@ -72,7 +72,7 @@ _RULES: Final[dict[type, tuple[_Rule, ...]]] = {
 
 
 def problem(command: commands.Command) -> tuple[str, str] | None:
-    """The invalid member of a record, and the error message. None if the record is valid."""
+    """The invalid member of a record, and the error message; None for a valid record."""
     for wrong, member, sentence in _RULES.get(type(command), ()):
         if wrong(command):
             return member, sentence

@@ -18,8 +18,8 @@ def main(table: str, index: str, output: str) -> None:
         picture = sieve.inspect(spark, table, index)
         Path(output).write_bytes(picture.png)
     except PySparkException as error:
-        # Prints only the exception's first line, which is the message. The other lines are a stack
-        # trace or a query plan.
+        # Prints only the exception's first line, the message. Further lines are a stack trace or a
+        # query plan.
         raise SystemExit(f"Error: {str(error).splitlines()[0]}") from None
     except OSError as error:
         raise SystemExit(f"Error: {error}") from None
