@@ -34,7 +34,7 @@ def same_first_column(one: Sequence[Row], other: Sequence[Row]) -> bool:
 
 
 def _order(row: Row) -> tuple[list[str], list[float]]:
-    """A row's sort key: first all values other than floats; then, to break ties, the floats."""
+    """A row's sort key: all values that are not floats, and then the floats."""
     exact = [repr(value) for value in row if not isinstance(value, float)]
     return exact, [value for value in row if isinstance(value, float)]
 

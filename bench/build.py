@@ -1,26 +1,26 @@
 """Measures the cost of CREATE SIEVE INDEX for tables of several sizes: ``make bench-build``.
 
-By default, the table has one column of ascending 64-bit keys, except that 1 % of the rows have a
-random key. The table has a Parquet file for every 100,000 rows, but at most 2,000 files. With
-``--scattered``, the keys are unique ids in random order, and the index is a map. Each row of this
-table has 50 bytes, and each file has 7,776 rows. With ``--strings``, the keys are the MD5 sums of
-these ids, as text. The benchmark measures each size in a new Spark application. The output shows:
+By default, the table has one column of ascending 64-bit keys, but 1 % of the rows have a random
+key. The table has a Parquet file for every 100,000 rows, and at most 2,000 files. With
+``--scattered``, the keys are unique ids in random order, and the index is a map. Each row then has
+50 bytes, and each file has 7,776 rows. With ``--strings``, the keys are the MD5 sums of unique ids,
+as text. The benchmark measures each size in a new Spark application. The output shows:
 
 - the seconds of CREATE SIEVE INDEX, and of the query ``SELECT input_file_name(), min(c), max(c)
-  FROM t GROUP BY 1``. A build must do at least as much work as this query. Each number is the
+  FROM t GROUP BY 1``. A build must do at least as much work as the query. Each number is the
   smaller of two runs. The benchmark runs a warm-up before the queries, and a DROP before the second
   CREATE. On a busy machine, CPU seconds are more reliable than wall-clock seconds.
 - the seconds that each step of CREATE spends in Spark jobs, and the seconds outside of jobs.
 - the peak resident memory (VmHWM) of the driver's JVM, the front end and the largest Python worker,
   before the first CREATE and after the second. The executors run inside the driver's JVM. The JVM's
-  peak depends more on the heap's maximum size (3 GB) than on the memory that the build needs. Spark
+  peak depends mostly on the heap's maximum size (3 GB), and less on the needs of the build. Spark
   starts one Python worker per core.
 - the size of the index in bytes, and the number of files that a query reads, both from DESCRIBE.
 - with ``--scattered`` or ``--strings``, the CPU microseconds per key of the whole CREATE, of a
   CREATE without a map (intervals, with a budget of 1 %), and of the tasks that build the map. The
   cost of the map is the difference between the two CREATE statements. To build a map, Spark reads
-  the column again and shuffles pairs of a hash and a file. To measure only the tasks that build the
-  map, this process runs them without Spark.
+  the column again and shuffles pairs of a hash and a file. This process also runs the tasks that
+  build the map without Spark, to measure the tasks alone.
 """
 
 from __future__ import annotations
@@ -60,8 +60,8 @@ TOLD = (
 )
 QUERY = "SELECT input_file_name(), min(c), max(c) FROM t GROUP BY 1"
 CREATE = "CREATE SIEVE INDEX ON t (c)"
-# With the budget `auto`, a build without a map can try twice, but a build with a map tries only
-# once. With this fixed budget, both builds try once, so their times are comparable.
+# With the budget `auto`, a build without a map can make two attempts, and a build with a map makes
+# one attempt. With a fixed budget, every build makes one attempt, so the times are comparable.
 INTERVALS = "shape = 'intervals', budget = '1%'"
 _KEY = "CASE WHEN id % 100 = 7 THEN pmod(xxhash64(id), {rows}) ELSE id END AS c"
 # Bytes of disk space per row, including the space that Spark needs to write the table.
@@ -83,9 +83,9 @@ class Built:
             time outside of jobs.
         before: for each role, the peak memory of its largest process before CREATE, in MB.
         after: for each role, the peak memory of its largest process after CREATE, in MB.
-        told: the numbers that DESCRIBE returns, as a dict from property to number.
+        told: a dict from property to number, for the numbers in the answer of DESCRIBE.
         intervals: wall-clock and CPU seconds of a CREATE without a map. Empty if not measured.
-        tasks_cpu: CPU seconds of the tasks that build the map, if they run without Spark.
+        tasks_cpu: CPU seconds of the tasks that build the map, in a run without Spark.
     """
 
     rows: int
@@ -136,7 +136,7 @@ def main() -> None:
 
 @dataclass(frozen=True, slots=True)
 class _Table:
-    """The table to index, described by its number of rows and its kind of keys."""
+    """The table to index: its number of rows and its kind of keys."""
 
     rows: int
     keys: str
@@ -208,7 +208,7 @@ def _write(table: _Table) -> None:
     else:
         keys = spark.range(0, table.rows, 1, table.files)
         keys = keys.selectExpr(_KEY.format(rows=table.rows))
-    # Overwrite mode deletes the files that an interrupted earlier write has left in the folder.
+    # Overwrite mode deletes the files of an interrupted earlier write.
     keys.write.mode("overwrite").parquet((table.folder / "data").as_uri())
     spark.stop()
 
@@ -243,7 +243,7 @@ def _measure(table: _Table, options: str) -> None:
 
 
 def _create(spark: SparkSession, statement: str) -> tuple[tuple[float, float], dict[str, float]]:
-    """Runs a CREATE. Returns its wall-clock and CPU seconds, and each step's seconds."""
+    """Runs a CREATE. Returns its wall-clock and CPU seconds, and the seconds of each step."""
     known = len(_jobs(spark))
     seconds, cpu = timed(lambda: spark.sql(statement).collect())
     steps: dict[str, float] = {}

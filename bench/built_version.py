@@ -1,9 +1,9 @@
-"""Writes an index version to disk with Sieve's own code, but without Spark or a table.
+"""Writes an index version to disk with Sieve's own code; needs neither Spark nor a table.
 
 The version's locations are files, or ranges of files. The domain of keys is divided into one part
 per location, and location i covers all keys of part i. So the version resembles an index on a table
-whose rows are in order of time. Each file also has short intervals at random keys, like the
-intervals that late rows cause.
+whose rows are in order of time. Each file also has short intervals at random keys, as late rows
+cause them.
 """
 
 from __future__ import annotations
@@ -46,8 +46,8 @@ SPAN = 1 << 40
 EACH = 20
 """Number of intervals of each file in the index."""
 RANGE_BYTES = 128 << 20
-# Number of intervals in each file of the run. A build's task receives half a million intervals,
-# and keeps about half of them after merging.
+# Number of intervals in each file of the run. A build's task receives half a million intervals, and
+# merges them to about half that number.
 _INTERVALS_A_FILE = 250_000
 # This cost per byte is so low that the build merges no intervals.
 _PRICE = 1e-9
@@ -56,7 +56,7 @@ TABLE = "hdfs://namenode:8020/warehouse/shop.db/orders"
 
 @dataclass(frozen=True, slots=True)
 class CountingStore(LocalStore):
-    """A local store, which records the size of each file that it reads."""
+    """A local store that records the size of each file that it reads."""
 
     sizes: list[int] = field(default_factory=list)
 
@@ -85,7 +85,7 @@ class BuiltVersion:
 
 
 def make_version(root: Path, n_files: int, ranges: int = 1) -> BuiltVersion:
-    """Writes a version below `root`. Each file has `ranges` ranges, a number from 1 to `EACH`."""
+    """Writes a version below `root`. Each file has `ranges` ranges, at most `EACH`."""
     started = time.perf_counter()
     folder = root / str(uuid := IndexUuid("0b9f3c1e-5a55-4b1c-9d0e-0123456789ab"))
     run_id = RunId(secrets.token_hex(16))
@@ -139,8 +139,7 @@ def _stretches(n_files: int, ranges: int) -> Iterator[list[Segment]]:
     n = n_files * EACH
     first = rng.integers(0, SPAN - own, n)
     last = first + rng.integers(0, own // 50, n)
-    # Each of a file's first `ranges` intervals covers the whole part of the domain that belongs to
-    # one location.
+    # Each of a file's first `ranges` intervals covers one location's whole part of the domain.
     place = np.arange(n) % EACH
     location = np.arange(n) // EACH * ranges + place % ranges
     is_own = place < ranges
@@ -168,7 +167,7 @@ def _run_file(segments: list[Segment]) -> bytes:
 
 def built_list(n: int, ranges: int = 1) -> Locations:
     """The file list of a table in folder `TABLE`. Each range of a file has `EACH` rows."""
-    # The files are in the order in which a store lists them: the files of a folder are adjacent.
+    # The files are in a store's listing order: the files of a folder are adjacent.
     names = sorted(f"day={k % 365}/part-{k:05d}-{k:032x}.c000.snappy.parquet" for k in range(n))
     ones = np.ones(n, np.int64)
     cut = None

@@ -1,18 +1,18 @@
 """Compares Sieve on a Spark cluster with Sieve in a single Spark process: ``make bench-cluster``.
 
-The benchmark runs a Thrift server in four set-ups. In the first, two threads of the server's
-process execute the tasks (``local[2]``). In the second, two executors in separate processes execute
-the tasks (``local-cluster[2,1,2048]``). The third and the fourth are like the second, but table and
-index are on HDFS (third) and on S3 (fourth). The servers of HDFS and S3 run on this machine. Each
-set-up has the same table of 1,000,000 rows in 100 files. The queries use the protocol of JDBC
-drivers and BI tools.
+The benchmark runs a Thrift server in four set-ups. In the first set-up, two threads of the server's
+process execute the tasks (``local[2]``). In the second set-up, two executors in separate processes
+execute the tasks (``local-cluster[2,1,2048]``). The third set-up is the second set-up with table
+and index on HDFS, and the fourth set-up has table and index on S3. The servers of HDFS and S3 run
+on this machine. Each set-up has the same table of 1,000,000 rows in 100 files. The queries use the
+protocol of JDBC drivers and BI tools.
 
-The output shows the seconds of a CREATE SIEVE INDEX, and of another CREATE during which the
+The output shows the seconds of two CREATE SIEVE INDEX statements. During the second statement, the
 benchmark kills an executor. For a query for one key, the output shows the number of files read and
 the median milliseconds, without and with the index. After an INSERT, a background refresh indexes
 the new rows (``spark.sieve.refresh.auto``). The output shows the seconds from the end of the INSERT
-to the end of this refresh. The benchmark knows which rows it has written, and checks the rows of
-each query.
+to the end of the refresh. The benchmark compares the result of each query with the rows that it has
+written.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ PORT = 19091
 ROWS, FILES, NEW, RUNS = 1_000_000, 100, 5_000, 7
 _EXECUTOR = "CoarseGrainedExecutorBackend"
 _THREADS, _PROCESSES = "local[2]", "local-cluster[2,1,2048]"
-# The modulus 1,000,003 is prime. So rows whose ids are below the modulus have different values of
+# The modulus 1,000,003 is prime. So all rows with ids below the modulus have different values of
 # `r`.
 _QUERY = "SELECT id, r FROM t WHERE r = {key}"
 _ROWS = "SELECT id, id * 7919 % 1000003 AS r FROM range({first}, {end}, 1, {files})"

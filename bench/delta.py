@@ -2,12 +2,12 @@
 
 The tables are the demo's two lineitem tables, converted to Delta with statistics. Each table has
 400 files, in order of arrival or of order keys, with 2 % late rows. The demo's queries run on these
-tables with Delta alone and with Sieve. These queries also run on two rewritten copies of each
-table, which have about the same number of files. One copy is Z-ordered by the queried columns, and
-the other copy is liquid-clustered by them. All ways to skip must return the same rows. For each
-query, the output shows the number of files read, and the number of files with a matching row. A
-last line lists queries that are slower with Sieve than with Delta alone, if the difference exceeds
-the spread of Delta's times.
+tables with Delta alone and with Sieve. The queries also run on two rewritten copies of each table,
+with about the same number of files. One copy is Z-ordered by the queried columns, and one copy is
+liquid-clustered by the queried columns. All ways to skip must return the same rows. For each query,
+the output shows the number of files read, and the number of files with a matching row. A last line
+lists the queries that are slower with Sieve than with Delta alone, by more than the spread of
+Delta's times.
 
 Then UPDATE and MERGE statements select rows by order keys and change them. Each statement runs
 without and with the index in turn. After each statement with the index, a REFRESH runs. After each
@@ -44,7 +44,7 @@ _WAYS = {
     "liquid clustering": ("_liquid", False),
     "Sieve": ("", True),
 }
-"""For each way to skip files: the suffix of its table's name, and whether Sieve is on."""
+"""For each way to skip files: the suffix of the table's name, and whether Sieve is on."""
 
 
 @dataclass(slots=True)
@@ -61,7 +61,7 @@ class Measured:
         return statistics.median(self.seconds)
 
     def is_slower(self, other: Measured) -> bool:
-        """Returns whether this way is slower than `other`, by more than the spread of `other`."""
+        """Returns whether this way is slower than `other` by more than the spread of `other`."""
         return self.median - other.median > max(other.seconds) - min(other.seconds)
 
     @property
@@ -209,8 +209,8 @@ class Bench:
         seconds: dict[str, list[float]] = {"off": [], "on": [], "refresh": []}
         version = self._newest()["version"]
         for number in range(self.rounds):
-            # The second of two runs finds more data in Delta's caches than the first. So the order
-            # of the runs alternates.
+            # A second run finds more data in Delta's caches than a first run. So the order of the
+            # two runs alternates.
             for way in ("off", "on") if number % 2 == 0 else ("on", "off"):
                 self.spark.conf.set(SWITCH, str(way == "on").lower())
                 seconds[way].append(self._timed(statement))
@@ -235,7 +235,7 @@ class Bench:
         )
 
     def _holding(self, query: Query) -> int:
-        """Number of files that contain a row for which the query's conditions are true."""
+        """Number of files that contain a row that satisfies the query's conditions."""
         holding = "SELECT count(DISTINCT _metadata.file_path) FROM {} WHERE {}"
         ((files,),) = self.spark.sql(holding.format(query.table, query.where)).collect()
         return int(files)

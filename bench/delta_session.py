@@ -18,7 +18,8 @@ HOME = Path(__file__).resolve().parent.parent
 _SMALL = {
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.shuffle.partitions": "4",
-    # By default, Delta reads its log in 50 tasks, which take more time than a small commit itself.
+    # By default, Delta reads its log in 50 tasks. The tasks take more time than a small commit
+    # itself.
     "spark.databricks.delta.snapshotPartitions": "2",
 }
 
@@ -60,7 +61,7 @@ def convert(spark: SparkSession, table: str, files: Path, folder: Path) -> None:
 
 
 def rewrite(spark: SparkSession, table: str, copy: str, *statements: str) -> None:
-    """Creates a shallow clone of a table, and rewrites it to about as many files as the table has.
+    """Creates a shallow clone of a table, and rewrites the clone to about the same number of files.
 
     Args:
         spark: the session.

@@ -1,8 +1,8 @@
 """Demo: queries of TPC-H's lineitem with and without Sieve, ``make demo``.
 
 Generates the data (once per scale factor), indexes the tables, and runs queries with the index off
-and on. Prints a table that shows the files read and the time of each query. A second table, for
-large files, also shows the ranges read and the number of tasks.
+and on. Prints a table that shows the files read and the time of each query. A second table is for
+large files. It also shows the ranges read and the number of tasks.
 """
 
 from __future__ import annotations
@@ -58,10 +58,7 @@ class Demo:
 
     @contextmanager
     def step(self, title: str) -> Iterator[Callable[[float], None]]:
-        """While the block runs, shows a progress bar on a terminal.
-
-        Then prints a line with the time.
-        """
+        """Shows a progress bar on a terminal while the block runs, and then prints the time."""
         started = time.monotonic()
         bar = Progress(
             TextColumn("  {task.description}"),
@@ -98,7 +95,7 @@ class Demo:
         return found
 
     def session(self, data: dict[str, Path]) -> SparkSession:
-        """Starts a Spark session whose new metastore contains the tables."""
+        """Starts a Spark session with a new metastore that contains the tables."""
         with self.step("Spark with an embedded Hive metastore"):
             for old in ("metastore_db", "spark-warehouse", "derby.log"):
                 path = FOLDER / old
@@ -117,7 +114,7 @@ class Demo:
                 spark.sql(statement).collect()
 
     def measure(self, spark: SparkSession, data: dict[str, Path]) -> list[report.Measured]:
-        """Measures all queries, each of them with the index off and on in turn."""
+        """Measures all queries with the index off and on in turn."""
         queries = demo_queries(self.scale)
         footers = {table: Footers(folder) for table, folder in data.items()}
         with self.step(f"{len(queries)} queries, {ROUNDS} times each without and with") as say:

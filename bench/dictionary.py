@@ -2,7 +2,7 @@
 
 A JVM without a Spark application parses the dictionary from the front end's JSON. The dictionary's
 size is the growth of the used heap, measured after full garbage collections. The output also shows
-the size that the driver's cache assumes for the dictionary.
+the driver's own estimate of the dictionary's size, for its cache.
 """
 
 from __future__ import annotations
@@ -25,7 +25,8 @@ from sieve.reader.placement import place
 from sql_ext.frontend.pruning import dictionary_to_wire
 
 _COPIES = 4
-"""Number of dictionaries in memory at once. Several make other objects negligible."""
+"""Number of dictionaries in memory at once. With several dictionaries, other objects are
+negligible."""
 
 
 def main() -> None:
@@ -35,7 +36,8 @@ def main() -> None:
     parser.add_argument("--ranges", type=int, nargs="+", default=[1, 8])
     args = parser.parse_args()
     jar = shim_jar(find_spark(os.environ))
-    # The heap must also have room for the JSON text, which is several times the dictionary's size.
+    # The heap must also have room for the JSON text, which is several times as large as the
+    # dictionary.
     os.environ["PYSPARK_SUBMIT_ARGS"] = (
         f"--driver-class-path {jar} --driver-memory 2g pyspark-shell"
     )

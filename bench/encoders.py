@@ -1,11 +1,11 @@
 """Compares string encoders without Spark: distinct codes, files read per key, and time.
 
-Each file contains neighbouring values, except that one row in a hundred is in a random file. For
-each of three kinds of key codes, the benchmark builds an index of shape `auto` within a budget. The
-first kind of code is the eight bytes that follow the common prefix of all values. The second kind
-of code comes from the encoder that a build would choose from a sample. This encoder's split points
-use part of the budget. The third kind of code is the value's rank, which is different for every
-value. The benchmark runs on one core.
+Each file contains neighbouring values, except that one row in a hundred is in a random file. The
+benchmark compares three kinds of key codes, and builds an index of shape `auto` within a budget for
+each kind. The first kind of code is the eight bytes after the common prefix of all values. The
+second kind of code comes from the encoder that a build would choose from a sample. The split points
+of such an encoder use part of the budget. The third kind of code is the value's rank, which is
+different for every value. The benchmark runs on one core.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class Measured:
         bytes: size of the split points in bytes.
         apart: number of distinct codes divided by the number of distinct values.
         files: mean number of files that a query for an existing key reads.
-        nanoseconds: CPU time in which the encoder encodes one value.
+        nanoseconds: CPU time to encode one value.
     """
 
     values: str
@@ -110,10 +110,7 @@ def measure(name: str, args: argparse.Namespace) -> list[Measured]:
 
 
 def _read(column: Column, asked: npt.NDArray[np.int64], budget: float) -> float:
-    """Mean number of files read for the keys of some rows.
-
-    Exits if the index omits a row's file.
-    """
+    """Mean number of files read for some rows' keys; exits if the index omits a row's file."""
     query_model = sample(column)
     index = shaped(column, query_model, cut(column, query_model, budget), "auto", budget)
     keys: Codes = column.codes[asked]
@@ -124,7 +121,7 @@ def _read(column: Column, asked: npt.NDArray[np.int64], budget: float) -> float:
 
 
 def _nanoseconds(encoder: Encoder, values: pa.Array) -> float:
-    """CPU nanoseconds per encoded value, if the batches are as large as Spark's."""
+    """CPU nanoseconds per encoded value, for batches as large as Spark's batches."""
     batches = [values.slice(at, BATCH) for at in range(0, len(values), BATCH)]
     encoder.encode(batches[0])
     start = time.process_time()

@@ -1,8 +1,8 @@
 """Compares ESTIMATE SIEVE INDEX with the index that CREATE builds: ``python -m bench estimate``.
 
-The benchmark writes each column of `bench.rivals` to a Parquet table. It compares estimates with
-real values: the bytes of the index, the files read for a present key, an absent key and a short
-range, and the seconds of the build.
+The benchmark writes each column of `bench.rivals` to a Parquet table. The benchmark compares
+estimates with real values: the bytes of the index, the files read, and the seconds of the build.
+The files read are for a present key, an absent key and a short range.
 """
 
 from __future__ import annotations
@@ -61,8 +61,8 @@ def main() -> None:
     spark = start_session(FOLDER, {})
     console = Console(width=None if sys.stdout.isatty() else 130, highlight=False)
     with console.status("starting Python on both sides"):
-        # Runs both statements on a small table first, so that the seconds of the first column do
-        # not include one-time work.
+        # Runs both statements on a small table first. So the seconds of the first column do not
+        # include one-time work.
         spark.sql("CREATE TABLE warm USING parquet AS SELECT id AS k FROM range(1000)")
         _described(spark, "warm", "warm", args.budget)
     found = []

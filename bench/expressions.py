@@ -1,9 +1,10 @@
 """Measures indexes on expressions, tuples, elements and substrings: ``make bench-expressions``.
 
 The indexed values are in random order. For two expressions and a tuple, the table also has a
-generated column with the same values. So the benchmark can also measure an ordinary index on this
-column. Each query runs in turn with Spark alone and with Sieve. The lower bound of the files read
-is the number of files with a matching row. The output shows the input bytes of Spark's tasks.
+generated column with the same values. So the benchmark can also measure an ordinary index on the
+generated column. Each query runs in turn with Spark alone and with Sieve. The lower bound of the
+files read is the number of files with a matching row. The output shows the input bytes of Spark's
+tasks.
 """
 
 from __future__ import annotations
@@ -55,7 +56,7 @@ class Case:
 
     Attributes:
         index: text between the parentheses of CREATE. Empty if an earlier case creates the index.
-        column: generated column. If a row has many keys, this is the indexed column itself.
+        column: generated column; the indexed column itself if a row has many keys.
         by_column: predicate on the generated column. Empty if there is no generated column.
     """
 
@@ -74,7 +75,7 @@ class Case:
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """The number of files with a matching row, and the figures of both predicates of a case."""
+    """The number of files with a matching row, and the figures of a case's two predicates."""
 
     least: int
     expression: Turns
@@ -117,7 +118,7 @@ def _write(spark: SparkSession, rows: int, files: int) -> None:
             f"(SELECT id, {own} FROM (SELECT id, {_UUID} AS uuid_of "
             f"FROM range(0, {rows}, 1, {files})))"
         )
-    # Waits, because Sieve considers a file stable two seconds after its last change.
+    # Waits, because a file becomes stable two seconds after its last change.
     time.sleep(2.1)
 
 

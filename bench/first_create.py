@@ -2,7 +2,7 @@
 
 The indexed table has 100 files and 1 million rows. For each column, a new Spark application begins
 with the cold CREATE. Each application also runs a query for the column's minimum and maximum.
-Another application, without Sieve, runs only this query.
+Another application, without Sieve, runs only the query.
 """
 
 from __future__ import annotations

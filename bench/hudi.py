@@ -1,18 +1,18 @@
 """Compares Sieve with Hudi's own data skipping on Hudi tables: slices read, and time.
 
-A copy-on-write table and a merge-on-read table each have ``--rows`` rows in ``--slices`` file
-slices, and an UPDATE has changed one row in ten. The record key ``k`` is a random string. The
-values of column ``c`` ascend with the slices, except that 2 % of the rows have a random value.
+A copy-on-write table and a merge-on-read table have ``--rows`` rows in ``--slices`` file slices
+each. An UPDATE has changed one row in ten. The record key ``k`` is a random string. The values of
+column ``c`` ascend with the slices, but 2 % of the rows have a random value.
 There are four queries: a point query on ``c``, a short range on ``c``, a point query on ``k``, and
 the point query on ``c`` as of the first commit.
 
-Each table has three copies: a plain copy, which Sieve indexes; a copy with Hudi's column
-statistics; and a copy with Hudi's record-level index and Hudi's secondary index on ``c``. Queries
-of all copies must return the same rows.
+Each table has three copies. Sieve indexes the first copy, which is plain. The second copy has
+Hudi's column statistics. The third copy has Hudi's record-level index, and Hudi's secondary index
+on ``c``. Queries of all copies must return the same rows.
 
 Each round runs all ways to skip in turn, and the times are medians of five rounds. The benchmark
-also measures a write to each copy: an upsert of 1,000 rows, of which 100 have existing keys. For
-the plain copy, the output also shows the time of a REFRESH after the write.
+also measures a write to each copy: an upsert of 1,000 rows, 100 of them with existing keys. For the
+plain copy, the output also shows the time of a REFRESH after the write.
 """
 
 from __future__ import annotations
@@ -48,8 +48,8 @@ _COPIES = {
     "stats": QUIET | {"hoodie.metadata.index.column.stats.enable": "true"},
     "keyed": QUIET | {"hoodie.metadata.record.index.enable": "true"},
 }
-# Hudi's CREATE INDEX supports concurrent writers. So this statement requires a lock provider, even
-# if there is only one writer.
+# Hudi's CREATE INDEX supports concurrent writers. So CREATE INDEX requires a lock provider, even
+# with a single writer.
 _LOCK = "org.apache.hudi.client.transaction.lock.InProcessLockProvider"
 _ROWS = (
     "SELECT hex(xxhash64(id)) AS k, "
@@ -60,7 +60,7 @@ _ROWS = (
 
 @dataclass(frozen=True, slots=True)
 class Way:
-    """A way to skip slices, the table's copy that it reads, and the queries that it supports."""
+    """A way to skip slices, with the copy of the table to read, and the supported queries."""
 
     label: str
     copy: str
@@ -114,8 +114,8 @@ class Bench:
     def make(self) -> None:
         """Creates and updates all copies, and indexes the plain copy.
 
-        Sieve's index on the plain copy is created before the update, and refreshed after all
-        updates.
+        The function creates Sieve's index on the plain copy before the update, and refreshes the
+        index after all updates.
         """
         for copy, properties in _COPIES.items():
             name = self.table(copy)

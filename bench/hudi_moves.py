@@ -1,12 +1,12 @@
 """Measures how many slices queries read after updates of an indexed column of a Hudi table.
 
-A copy-on-write table and a merge-on-read table each have ``--rows`` rows in ``--slices`` file
-slices. At first, the indexed column ``c`` equals the row's id and ascends with the slices. An
+A copy-on-write table and a merge-on-read table have ``--rows`` rows in ``--slices`` file slices
+each. At first, the indexed column ``c`` equals the row's id and ascends with the slices. An
 update *moves* a row: it sets ``c`` to the id plus half of the number of rows, modulo the number of
 rows. The first update moves 2 % of the rows, in all slices. The second update moves 90 % of the
 rows in the first quarter of the slices. The third update moves 90 % of the rows in the other
-slices. There are four kinds of queries: for a moved row's old value, for a moved row's new value,
-for the value of a row that never moves, and for a short range. All queried rows are in the first
+slices. There are four kinds of queries: for the old value of a moved row, for the new value of a
+moved row, for the value of an unmoved row, and for a short range. All queried rows are in the first
 quarter of the slices. For each kind, the printed table shows the mean of four queries.
 
 Each query must return the same rows with and without the index. The columns *held* show the number
@@ -99,7 +99,7 @@ class Bench:
     def _questions(self) -> dict[str, list[str]]:
         """The conditions of each kind of query.
 
-        The rows that these conditions select are spread over the first quarter of the slices.
+        The selected rows are spread over the first quarter of the slices.
         """
         rows = [(k * 2 + 1) * self.rows // (8 * QUESTIONS) // 50 * 50 for k in range(QUESTIONS)]
         return {

@@ -3,13 +3,12 @@
 The table has ``--rows`` rows in ``--parts`` partitions. Each partition has one file slice, and one
 column is indexed. There are four commits: an UPDATE in one partition, an UPDATE in all partitions,
 a MERGE in all partitions, and a compaction. After each commit, the benchmark runs a REFRESH. For
-the MERGE, Hudi logs only the columns that the statement assigns, so the next REFRESH reads whole
-slices. For each commit, the output shows the numbers of changed slices, of changed rows, and of
-rows that REFRESH read. The output also shows the seconds of REFRESH, and the ratio of these seconds
-to those of CREATE.
+the MERGE, Hudi logs only the assigned columns, so the next REFRESH reads whole slices. For each
+commit, the output shows the numbers of changed slices, of changed rows, and of rows that REFRESH
+read. The output also shows the seconds of REFRESH, and their share of the seconds of CREATE.
 
-After each UPDATE and MERGE, a query for a changed key must return the same rows with the index as
-without it.
+After each UPDATE and MERGE, a query for a changed key must return the same rows with and without
+the index.
 """
 
 from __future__ import annotations

@@ -86,8 +86,8 @@ def compact(spark: SparkSession, table: str) -> None:
     with settings(spark, hoodie__compact__inline__max__delta__commits="1"):
         spark.sql(f"CALL run_compaction(op => 'schedule', table => '{table}')").collect()
     spark.sql(f"CALL run_compaction(op => 'run', table => '{table}')").collect()
-    # Hudi's compaction does not invalidate the list of slices that the session has cached. Without
-    # this statement, the session would read the old slices.
+    # Hudi's compaction does not invalidate the session's cached list of slices. So this statement
+    # makes the session list the new slices.
     spark.sql(f"REFRESH TABLE {table}")
 
 

@@ -1,4 +1,4 @@
-"""The settings of a session with Iceberg, and code that makes Iceberg tables from Parquet files."""
+"""Settings of a session with Iceberg, and a function that makes Iceberg tables of Parquet files."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ FETCHED = Path(__file__).resolve().parent.parent / "build" / "peers"
 
 
 def iceberg_conf(*, indexed: bool) -> Mapping[str, str]:
-    """The settings of `sieve sql --iceberg`, but with the downloaded Iceberg jar.
+    """The settings of `sieve sql --iceberg`, with the downloaded Iceberg jar.
 
     Args:
         indexed: whether Spark also loads Sieve.

@@ -1,4 +1,4 @@
-"""Runs a query in several modes in turn, so that other load slows all modes alike."""
+"""Runs a query in several modes in turn, so that the machine's other load slows all modes alike."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ class Turns:
         files: number of files that the query's scans read.
         tasks: the input and the CPU time of the query's tasks in the last run.
         ms: median milliseconds of a run.
-        spread: time of the slowest run divided by that of the fastest.
-        differing: a mode whose rows differ from the rows of the first mode. None if no mode's rows
-            differ.
+        spread: time of the slowest run, divided by the time of the fastest run.
+        differing: a mode whose rows differ from the rows of the first mode; None if all modes
+            agree.
     """
 
     files: dict[str, int]
@@ -47,8 +47,8 @@ def in_turns(
         spark: the session.
         text: the query's SQL text.
         modes: a dict from the name of each mode to its session settings.
-        runs: number of timed runs in each mode. An untimed run, which compiles the query, precedes
-            the timed runs. If ``runs`` is 0, the only run is timed.
+        runs: number of timed runs in each mode. An untimed run comes first, and compiles the query.
+            If ``runs`` is 0, the only run is timed.
         same: a function that returns whether two answers count as equal.
     """
     files: dict[str, int] = {}

@@ -9,8 +9,8 @@ MODES = {
     "constants": {"spark.sieve.join.pruning": "off", "spark.sieve.strict": "true"},
     "Sieve": {"spark.sieve.strict": "true"},
 }
-# Without adaptive execution, Spark does not merge its default of 200 shuffle partitions. So a
-# cartesian product of two shuffled sides would have 40,000 tasks.
+# Without adaptive execution, Spark keeps its default of 200 shuffle partitions. So a cartesian
+# product of two shuffled sides would have 40,000 tasks.
 _STATIC = {"spark.sql.adaptive.enabled": "false", "spark.sql.shuffle.partitions": "8"}
 SETTINGS = {
     "AQE, broadcasts": {},

@@ -1,13 +1,13 @@
-"""Measures joins in which one table's keys select another table's files: ``make bench-joins``.
+"""Measures joins in which one table's keys select files of another table: ``make bench-joins``.
 
 There are three suites. ``star`` (the default) is a small star schema with queries that join its
 tables. ``tpch`` and ``tpcds`` are the 22 queries of TPC-H and the 99 queries of TPC-DS. Each query
 runs in three modes in turn. The first mode is Spark alone (``spark.sieve.enabled = false``). In the
 second mode, Sieve skips files only by constants in the query (``spark.sieve.join.pruning = off``).
 In the third mode, Sieve also skips files by join keys. ``--without-constants`` omits the second
-mode. For TPC, the benchmark sums the bytes of all tasks, because the final plan's metrics lack the
+mode. For TPC, the benchmark sums the bytes of all tasks, because the metrics of the final plan omit
 stages that adaptive execution has dropped. Parquet's vectored reads are off, because Spark does not
-count the bytes of vectored reads from a local file system.
+count their bytes on a local file system.
 """
 
 from __future__ import annotations
@@ -61,8 +61,7 @@ def main() -> None:
     if args.suite == "star":
         star.measure(console, args.rows, args.runs)
         return
-    # Without this line, PySpark logs each error of a query with the whole query and two stack
-    # traces.
+    # By default, PySpark logs the whole query and two stack traces for each error.
     logging.disable()
     modes = MODES | {"Sieve": MODES["Sieve"] | {"spark.sieve.join.pruning": args.pruning}}
     if args.without_constants:

@@ -17,11 +17,10 @@ class KeyedScan:
 
     Attributes:
         table: the scanned table's name.
-        columns: the columns that the scan's filters compare with the keys or with the subquery's
-            result.
+        columns: the columns that the scan's filters compare with keys or with a subquery's result.
         read: number of files that the scan read.
-        least: number of files that contain a row that the scan needs. Such a row matches one of the
-            keys or results, and satisfies the constant filters on indexed columns.
+        least: number of files that contain a row that the scan needs. The scan needs a row that
+            matches a key or result, and that satisfies the constant filters on indexed columns.
     """
 
     table: str
@@ -31,7 +30,7 @@ class KeyedScan:
 
 
 class KeyedScans:
-    """Finds keyed scans in executed queries, and counts the files that such scans need.
+    """Finds the keyed scans of executed queries, and counts the files that the scans need.
 
     Args:
         spark: the session.
@@ -85,7 +84,7 @@ def _columns(expression: Any) -> list[str]:
 
 
 def _sql(expression: Any) -> str:
-    """SQL text of a predicate. Omits table aliases, because they differ between filters."""
+    """SQL text of a predicate, without table aliases, because aliases differ between filters."""
     text = str(expression.sql())
     for attribute in _items(expression.references().toSeq()):
         text = text.replace(attribute.sql(), f"`{attribute.name()}`")

@@ -2,8 +2,9 @@
 
 The indexed table has 10,000 files with random keys. The benchmark joins this table with small
 tables of 10,000 to 1,000,000 keys. For each small table, the output shows two times, measured in a
-warm driver. First, the driver makes a filter from the unsorted join keys. Second, a call to the
-front end finds the files for this filter; the call includes request, transfer, look-up and answer.
+warm driver. The first time is for the driver, which makes a filter from the unsorted join keys. The
+second time is for a call to the front end, which finds the files for the filter. The call includes
+request, transfer, look-up and answer.
 """
 
 from __future__ import annotations

@@ -3,8 +3,7 @@
 A row has about a hundred bytes. A file has `GROUPS` row groups, or stripes in ORC. The columns are:
 
 - ``id``: unique keys in random order, so that every file and row group spans the whole domain;
-- ``day``: a day that ascends with the rows, except for 2 % late rows, so that a file covers a few
-  days;
+- ``day``: a day that ascends with the rows, with 2 % late rows, so that a file covers a few days;
 - ``sorted_id``: the keys of ``id``, but sorted within each file, so that every file spans the whole
   domain;
 - ``block``: the number of the row's block. The table consists of 1,000 blocks in random order;
@@ -115,8 +114,8 @@ class Large:
         else:
             names = [column.split()[0] for column in SCHEMA.split(", ")]
             table = pv.read_csv(path, pv.ReadOptions(column_names=names))
-            # Sieve divides text files into ranges of 8 MB. So this function cuts text files at the
-            # same offsets.
+            # Sieve divides text files into ranges of 8 MB. So this code cuts text files at the same
+            # offsets.
             each = -(-len(table) * (8 << 20) // path.stat().st_size)
             yield from (table.slice(k, each) for k in range(0, len(table), each))
 
@@ -133,7 +132,7 @@ class Query:
 def queries(table: Large) -> Iterator[Query]:
     """Yields queries for one key, ten keys, ranges, half of the rows, and all rows.
 
-    Each run queries the same keys, because a fixed seed selects them.
+    A fixed seed selects the keys, so every run queries the same keys.
     """
     random = np.random.default_rng(1)
     keys = [

@@ -1,11 +1,11 @@
 """Writes TPC-H's lineitem in three file layouts, with late rows as they occur in practice.
 
-The files of ``lineitem_by_date`` contain the rows in order of arrival. A row arrives on its ship
-date, except that 2 % of the rows arrive 1 to 730 days later. A late row is more than d days late
-with probability 1/d. So half of the late rows arrive within 2 days, nine in ten within 10 days, and
-one in a hundred after more than three months. The files of ``lineitem_by_order`` are in order of
-order keys, except that 2 % of the orders are in a random later file. ``lineitem_large`` contains
-the rows of ``lineitem_by_order`` in the same order, but in four large files.
+The files of ``lineitem_by_date`` contain the rows in order of arrival. Most rows arrive on their
+ship date, but 2 % of the rows arrive 1 to 730 days later. A late row is more than d days late with
+probability 1/d. So half of the late rows arrive within 2 days, and nine in ten within 10 days. One
+late row in a hundred arrives after more than three months. The files of ``lineitem_by_order`` are
+in order of order keys, but 2 % of the orders are in a random later file. ``lineitem_large``
+contains the rows of ``lineitem_by_order`` in the same order, but in four large files.
 
 A hash of a row's key decides whether the row is late. So every run at the same scale writes the
 same files.
@@ -35,7 +35,7 @@ LARGE = "lineitem_large"
 
 _BATCH = 1 << 19
 _ROWS_HELD = 60_000
-"""When the buffer of an output file contains this many rows, they become a row group."""
+"""The buffer of an output file becomes a row group when it contains this number of rows."""
 
 Numbers = npt.NDArray[np.int64]
 Say = Callable[[float], None]
@@ -45,7 +45,7 @@ def cut(raw: Path, table: str, scale: int, say: Say) -> Path:
     """Creates the files of one table, unless they exist. Returns the folder that contains them.
 
     Args:
-        raw: file of the raw table. The new folder is created next to this file.
+        raw: file of the raw table. The function creates the new folder next to the raw file.
         table: name of the table to create, `BY_DATE` or `BY_ORDER`.
         scale: scale factor of the raw table.
         say: a callback that receives the progress, a share from 0 to 1.
@@ -69,7 +69,7 @@ def join_files(folder: Path, say: Say) -> Path:
     """Creates the files of `LARGE`. Each row group has the rows of four files of `BY_ORDER`.
 
     Args:
-        folder: folder of `BY_ORDER`. The new folder is created next to it.
+        folder: folder of `BY_ORDER`. The function creates the new folder next to the given folder.
         say: a callback that receives the progress, a share from 0 to 1.
     """
     target = folder.parent / LARGE
@@ -105,7 +105,7 @@ def _order_number(keys: Numbers) -> Numbers:
 
 
 def _uniform(keys: Numbers, stream: int) -> npt.NDArray[np.float64]:
-    """Uniform pseudorandom numbers in [0, 1), from SplitMix64's last mixing step for each key."""
+    """Uniform pseudorandom numbers in [0, 1), one per key, from SplitMix64's last mixing step."""
     with np.errstate(over="ignore"):
         x = keys.astype(np.uint64) * np.uint64(8) + np.uint64(stream)
         x = x * np.uint64(0x9E3779B97F4A7C15)
@@ -136,7 +136,7 @@ def _batches(raw: Path, columns: list[str] | None = None) -> Iterator[pa.RecordB
 
 
 def _arrival_edges(raw: Path) -> npt.NDArray[np.float64]:
-    """Arrival times at which a new file begins, so that files have about equal sizes."""
+    """The arrival times at which new files begin; the files have about equal sizes."""
     columns = ["l_orderkey", "l_linenumber", "l_shipdate"]
     arrivals = np.concatenate([_arrival(rows) for rows in _batches(raw, columns)])
     return np.quantile(arrivals, np.arange(1, FILES) / FILES)

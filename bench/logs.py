@@ -1,11 +1,11 @@
 """Measures an index on substrings of web log lines: ``make bench-logs``.
 
-The table has 64 files of many row groups. A line has about 230 bytes, 36 of which are a random
-UUID. Five queries look for a part of a line, with Spark alone and with Sieve in turn. The
-lower bound of the row groups read is the number of row groups with a match. Next to the lower
-bound, the output shows how many row groups Bloom filters select. Each row group has a Bloom filter
-of its 4-byte sequences, as in ClickHouse's index type ``ngrambf_v1``. All filters together have 5 %
-of the size of the compressed lines. Each filter uses the best number of hashes.
+The table has 64 files of many row groups. A line has about 230 bytes, which include a random UUID
+of 36 bytes. Five queries look for a part of a line, with Spark alone and with Sieve in turn. The
+lower bound of the row groups read is the number of row groups with a match. The output also shows
+how many row groups Bloom filters select. Each row group has a Bloom filter of its 4-byte sequences,
+as in ClickHouse's index type ``ngrambf_v1``. Together, the filters have 5 % of the size of the
+compressed lines. Each filter uses the best number of hashes.
 """
 
 from __future__ import annotations
@@ -118,7 +118,7 @@ def _write(spark: SparkSession, lines: int, files: int, group: int) -> None:
         f"CREATE TABLE logs USING parquet OPTIONS (parquet.block.size = {group}) AS "
         f"SELECT id, {line} AS line FROM range(0, {lines}, 1, {files})"
     )
-    # Waits, because Sieve considers a file stable two seconds after its last change.
+    # Waits, because a file becomes stable two seconds after its last change.
     time.sleep(2.1)
 
 
@@ -198,7 +198,7 @@ def grams_of(*texts: str) -> Grams:
 
 
 class Bloom:
-    """A Bloom filter with the number of hashes that gives the fewest false positives."""
+    """A Bloom filter. Its number of hashes gives the fewest false positives."""
 
     def __init__(self, keys: Grams, bits: int) -> None:
         self._bits = bits
@@ -208,7 +208,7 @@ class Bloom:
             self._set[places] = True
 
     def may_hold(self, keys: Grams) -> bool:
-        """Whether the filter may hold all of these keys."""
+        """Whether the filter may contain all of the keys."""
         return all(bool(self._set[places].all()) for places in self._places(keys))
 
     def _places(self, keys: Grams) -> Iterator[npt.NDArray[np.int64]]:

@@ -1,10 +1,10 @@
 """Measures the latency of index look-ups, for 1,000 to 1,000,000 files: ``make bench-lookup``.
 
 A *look-up* finds the files for one predicate in the index. A *request* is the front end's complete
-work for a scan: parsing the JSON and the predicate, the look-up, and writing the answer's bitmap. A
-look-up is *cold* if it is the first one after the version was opened. The operating system then has
-the index files in its page cache. A look-up is *warm* if Sieve has cached all data that the look-up
-needs. The benchmark runs without Spark.
+work for a scan. The work consists of parsing the JSON and the predicate, the look-up, and writing
+the answer's bitmap. The first look-up in a newly opened version is *cold*. The operating system
+then has the index files in its page cache. A look-up is *warm* if Sieve's cache contains all data
+that the look-up needs. The benchmark runs without Spark.
 """
 
 from __future__ import annotations
@@ -39,11 +39,11 @@ from sql_ext.frontend.request_queue import Request
 SIZES = (1_000, 10_000, 100_000, 1_000_000)
 LISTED = 10_000
 COLD_ROUNDS = 5
-# Size of Sieve's cache in bytes, which suffices for every measured version.
+# Size of Sieve's cache in bytes, large enough for every measured version.
 ROOM = 4 << 30
 
 POINT, RANGE, LIST = "one key", "0.05 % of the keys", f"IN of {LISTED:,} keys"
-# If a join has too many keys, the driver sends this number of key ranges instead.
+# For a join with too many keys, the driver sends this number of key ranges instead.
 RANGED = 1_000
 RANGES = f"{RANGED:,} ranges"
 KINDS = (POINT, RANGE, LIST, RANGES)
@@ -175,7 +175,7 @@ def _required(index: OpenVersion, predicate: dict[str, Any]) -> KeyRanges:
 
 
 def service_of(version: BuiltVersion) -> Callable[[str], str]:
-    """Returns a function that answers a request as a warm front end does."""
+    """Returns a function that answers requests like a warm front end."""
     service = PruneService(Roots(None), Pruner(lambda _: CountingStore(), 1 << 26))
 
     def serve(text: str) -> str:
@@ -216,7 +216,7 @@ def times_of(
     asked: Sequence[object],
     clock: Callable[[], float] = time.perf_counter,
 ) -> list[float]:
-    """For each argument, the milliseconds of the call with this argument."""
+    """The milliseconds of the call with each argument."""
     times = []
     for one in asked:
         started = clock()

@@ -1,14 +1,14 @@
 """Measures CREATE SIEVE INDEX on tables of many tiny files: ``python -m bench many-files``.
 
-Executors run in separate processes (``local-cluster[2,1,2048]``), so the driver's memory does not
-include the executors' memory. The benchmark measures each number of files in a new Spark
-application. The table has ascending keys, in Parquet files of ``--rows`` rows. ``--partitions`` is
-the number of the table's partitions in the metastore. The output shows the following figures:
+Executors run in separate processes (``local-cluster[2,1,2048]``), so the driver's memory excludes
+the executors' memory. The benchmark measures each number of files in a new Spark application. The
+table has ascending keys, in Parquet files of ``--rows`` rows. ``--partitions`` is the number of the
+table's partitions in the metastore. The output shows the following figures:
 
-- the milliseconds of a scan's first planning and of later plannings, without and with the index.
-  Without the index, the first planning lists the files.
+- the milliseconds to plan a scan for the first time and later, without and with the index. Without
+  the index, the first planning lists the files.
 - the seconds of CREATE, and of the query ``SELECT input_file_name(), min(id), max(id) FROM t GROUP
-  BY 1``; for both, also the CPU milliseconds of all processes per file.
+  BY 1``; also the CPU milliseconds of all processes per file, for the statement and for the query.
 - the driver's live heap after garbage collections, before and after CREATE. The driver has already
   listed the table's files before CREATE.
 - the front end's peak resident memory, and the index's bytes per file.
@@ -101,7 +101,7 @@ def main() -> None:
 
 
 def _spread(folder: Path, partitions: int) -> None:
-    """Distributes the files to the folders of the partitions, if there are partitions."""
+    """Distributes the files to the folders of the partitions, if any."""
     for number in range(partitions):
         (folder / f"p={number}").mkdir()
     if partitions:
@@ -115,7 +115,7 @@ def _spread(folder: Path, partitions: int) -> None:
 def _measure(files: int, rows: int, *, partitioned: bool) -> None:
     with PeakMemory() as memory:
         settings = {"spark.master": MASTER, "spark.pyspark.python": sys.executable}
-        # By default, Spark's cache of file listings can use 250 MB. A full cache would hide the
+        # By default, Spark's cache of file listings can use 250 MB. Such a cache would hide the
         # smaller amounts of memory that the benchmark measures.
         settings["spark.sql.hive.filesourcePartitionFileCacheSize"] = "1"
         spark = start_session(FOLDER / "spark", settings)
@@ -142,7 +142,7 @@ def _measure(files: int, rows: int, *, partitioned: bool) -> None:
 
 
 def _plans(spark: SparkSession) -> tuple[float, float]:
-    """Milliseconds to plan the next scan for one key, and the median for planning later scans."""
+    """Milliseconds to plan the next scan for one key, and the median of later scans."""
     times = [planned(spark, f"SELECT * FROM t WHERE id = {key}") for key in range(_PLANS)]
     return times[0], statistics.median(times[_PLANS // 2 :])
 

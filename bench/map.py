@@ -35,7 +35,7 @@ ROUNDS = 10
 class Measured:
     """Measurements of one map. Times are in seconds.
 
-    `present` and `absent` are the numbers of files read for a present key and for an absent key.
+    `present` is the number of files read for a present key, and `absent` for an absent key.
     """
 
     files: int
@@ -88,11 +88,11 @@ def measure(keys: int, files: int, bits: int, repeats: int) -> Measured:
 
 
 def cpu_seconds_of_tasks(keys: int, files: int, *, text: bool) -> float:
-    """CPU seconds of the tasks in which a build makes its maps, on one core, without Spark.
+    """CPU seconds of the tasks that make a build's maps, on one core, without Spark.
 
-    The tasks encode, hash, sort, pack and place the keys. In a build, the JVM hashes strings, so
-    for string keys this function passes hashes to the tasks. The time excludes Spark's own work,
-    which is reading the column and shuffling the packed pairs.
+    The tasks encode, hash, sort, pack and place the keys. In a build, the JVM hashes strings. So
+    this function passes hashes to the tasks if the keys are strings. The time excludes Spark's own
+    work: to read the column, and to shuffle the packed pairs.
 
     Args:
         keys: number of keys, which are unique and in random order.
@@ -118,7 +118,7 @@ def cpu_seconds_of_tasks(keys: int, files: int, *, text: bool) -> float:
 
 
 def _read(segments: list[MapSegment], hashes: npt.NDArray[np.uint64]) -> int:
-    """Number of files read in total, if each hash is looked up by a separate query."""
+    """Total number of files read, with a separate query for each hash."""
     return sum(len(segment.matches(hashes)[0]) for segment in segments)
 
 

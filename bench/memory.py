@@ -19,8 +19,8 @@ _EVERY: Final = 0.2
 class PeakMemory:
     """Records the peak resident memory (VmHWM) of this process's descendants, for each role.
 
-    When a process ends, the kernel forgets its peak. So this class polls the peaks of running
-    processes. The class misses growth between the last poll and the end of a process.
+    The kernel forgets the peak of an ended process. So this class polls the peaks of running
+    processes, and misses growth between the last poll and the end of a process.
     """
 
     def __init__(self) -> None:
@@ -63,7 +63,7 @@ class PeakMemory:
 def cpu_seconds() -> float:
     """CPU seconds of all descendants of this process, including ended processes.
 
-    Other load of the machine affects CPU time far less than wall-clock time.
+    Other load of the machine affects wall-clock time far more than CPU time.
     """
     ticks = 0
     for pid in _descendants(os.getpid()):
@@ -86,7 +86,7 @@ def timed(run: Callable[[], object]) -> tuple[float, float]:
 def read_bytes() -> int:
     """Bytes that this process's running descendants have read, from files or elsewhere.
 
-    Spark's own counters include neither Iceberg's reads nor vectored reads from a local disk.
+    Spark's own counters omit Iceberg's reads, and vectored reads from a local disk.
     """
     total = 0
     for pid in _descendants(os.getpid()):

@@ -2,9 +2,9 @@
 
 Planning comprises all steps from the query's text to the list of files that its tasks will read,
 including the file listing and the index look-up. The benchmark reads no data file. Each file of the
-table has four rows, or with ``--ranges`` four rows in each row group. The file listing is cached,
-as in any session after its first query. With ``--iceberg``, all sessions load Iceberg. The tables
-are then Iceberg tables of these files, without column bounds.
+table has four rows. With ``--ranges``, each row group has four rows. The file listing is cached, as
+in any session after its first query. With ``--iceberg``, all sessions load Iceberg, and the tables
+are Iceberg tables of the same files, without column bounds.
 """
 
 from __future__ import annotations
@@ -122,8 +122,8 @@ def _measure(run: Run) -> dict[str, list[float]]:
     plain, sieve = Side("plain", iceberg=run.iceberg), Side("sieve", iceberg=run.iceberg)
     times: dict[str, list[float]] = {mode: [] for mode in MODES}
     for k, key in enumerate(_keys(run)):
-        # The order of the kinds of query rotates, so that no kind always follows the same other
-        # kind. In total, both JVMs plan the same number of queries.
+        # The order of the kinds of query rotates, so that every kind follows different kinds. In
+        # total, both JVMs plan the same number of queries.
         for mode in (MODES * 2)[k % len(MODES) : k % len(MODES) + len(MODES)]:
             side, repeats = (plain, len(MODES) - 1) if mode == PLAIN else (sieve, 1)
             for again in range(repeats):
@@ -143,8 +143,8 @@ def _keys(run: Run) -> list[int]:
 def _cold(run: Run) -> tuple[float, float]:
     """Milliseconds to plan a driver's first scan with an index, and then the next scan."""
     side = Side("cold", iceberg=run.iceberg)
-    # These unmeasured queries warm up the metastore, the file listings and Spark, because Sieve
-    # does not cause these costs.
+    # These unmeasured queries warm up the metastore, the file listings and Spark. So the times
+    # exclude costs that Sieve does not cause.
     for key in range(5):
         side.plan(UNINDEXED, key)
         side.plan(DISABLED, key)
@@ -172,9 +172,9 @@ def make_files(folder: Path, files: int, rows: int, group: int) -> None:
 
 def _serve(name: str, *, iceberg: bool) -> None:
     folder = FOLDER / ("plain" if name == "plain" else "sieve")
-    # In strict mode, a scan fails if it gets no answer from the index. Without strict mode, the
-    # planning of such a scan would look fast. With the second setting, every row group is a range,
-    # even a small one.
+    # In strict mode, a scan without an answer from the index fails. By default, the planning of
+    # such a scan would look fast. With the second setting, every row group is a range, even a small
+    # row group.
     own = {} if name == "plain" else {"spark.sieve.strict": "true", "spark.sieve.range.bytes": "1"}
     conf = iceberg_conf(indexed=name != "plain") if iceberg else {}
     spark = start_session(folder, conf | own, indexed=name != "plain")

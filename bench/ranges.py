@@ -4,7 +4,7 @@
 Spark without Sieve, an index of whole files (``granularity = 'file'``), and an index of ranges
 (``granularity = 'auto'``, the default). The lower bound is a fourth mode: Spark without Sieve reads
 files that contain only the row groups with a matching row. ``--bloom`` adds a mode in which Spark
-without Sieve reads a copy of the table. In this copy, the unique keys have Parquet's Bloom filters.
+without Sieve reads a copy of the table. In the copy, the unique keys have Parquet's Bloom filters.
 Before the timed runs of a query, the fast modes run for 15 seconds, so that the JVM compiles their
 code. The output also shows the number of rows and tasks of the scan.
 """

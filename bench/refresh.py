@@ -1,21 +1,21 @@
 """Measures REFRESH after changes of a few files, a full build, and commits per second.
 
 The table has 1,000 Parquet files of 20,000 rows (``--rows``). Its only column has ascending 64-bit
-keys, except that 1 % of the rows have a random key. For each number in ``--changed``, the benchmark
+keys, but 1 % of the rows have a random key. For each number in ``--changed``, the benchmark
 replaces that number of files, and then measures the times of REFRESH and of REFRESH with FULL.
-REFRESH waits until the newest file is stable. The time of REFRESH includes this wait, which the
-output also shows separately.
+REFRESH waits until the newest file is stable. The time of REFRESH includes the wait. The output
+also shows the wait separately.
 
 The benchmark also measures commits per second with 1, 4 and 8 writers. Writers are processes that
 publish versions of one index on a local file system, as fast as they can. A commit has three steps:
-planning the version, rendering its manifest, and creating the manifest's file if it is absent.
-If another writer has published a version first, a writer plans its own version again, based on that
-version.
+to plan the version, to render its manifest, and to create the manifest's file if the file is
+absent. If another writer publishes a version first, the writer plans its own version again, based
+on the published version.
 
-With ``--locations N``, the benchmark starts no Spark. The benchmark then only measures how Sieve
-writes a version's list of N files after some files have changed. The output shows the bytes and the
-time of two kinds of write. The first kind of write stores the whole list. The second kind of write
-stores a delta, which readers apply to the previous list.
+With ``--locations N``, the benchmark starts no Spark. The benchmark then measures only the write of
+a version's list of N files after a change of some files. The output shows the bytes and the time of
+two kinds of write. The first kind of write stores the whole list. The second kind of write stores a
+delta to the previous list.
 """
 
 from __future__ import annotations
@@ -197,8 +197,8 @@ def _write(
     time.sleep(max(0.0, end - _PUBLISHING_S - time.time()))
     store, base, made = LocalStore(), first, 0
     while time.time() < end:
-        # Each version sets other options than the version before, because Sieve does not publish a
-        # version without a change.
+        # Sieve does not publish a version without a change. So each version sets other options than
+        # the version before.
         change = SetOptions(IndexOptions("sieve", error=1 + (made * 8 + number) % 1000))
 
         def plan(newest: Manifest | None, change: SetOptions = change) -> Manifest:

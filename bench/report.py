@@ -20,12 +20,12 @@ _ORDER = {
     BY_ORDER: "files in order of order key, 2 % of the orders in a later file",
 }
 _NARROW = 100
-"""The width of the table without the column WHERE, which uses the rest of a wider terminal."""
+"""The width of the table without the column WHERE. On a wider terminal, WHERE uses the rest."""
 
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """Figures of a query: matching rows, the files that each method reads, and median seconds.
+    """Figures of a query: matching rows, files read with each method, and median seconds.
 
     `tasks`, `ranges` and `bytes` are pairs: the number without and the number with the index.
     """

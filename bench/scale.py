@@ -1,10 +1,10 @@
 """Measures the costs of indexes of 1,000 to 1,000,000 files: ``make bench-scale``.
 
-The benchmark runs without Spark. Each number of files is measured in another process, which also
-measures its own memory. The first request to the front end opens the index. Later requests are for
-random keys. The front end's cache has its default size. For REFRESH, the benchmark measures only
-work outside of Spark: it reads the list of files, and writes it with new modification times for 100
-files. ``docs/benchmarks.md`` contains the figures.
+The benchmark runs without Spark. A separate process measures each number of files, and also its own
+memory. The first request to the front end opens the index. Later requests are for random keys. The
+front end's cache has its default size. For REFRESH, the benchmark measures only work outside of
+Spark: to read the list of files, and to write the list with new modification times for 100 files.
+``docs/benchmarks.md`` contains the figures.
 """
 
 from __future__ import annotations
@@ -53,8 +53,8 @@ _MS = 1e3
 class Measured:
     """Measurements of an index with a certain number of files.
 
-    Times are in milliseconds. A name with `cpu` means CPU time, which other load hardly affects.
-    All other times are wall-clock times.
+    Times are in milliseconds. A name with `cpu` means CPU time, on which other load has little
+    effect. All other times are wall-clock times.
 
     `held` is the size of the cache in bytes after the first request. `grown` is the process's
     growth in bytes during this request.

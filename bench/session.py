@@ -20,7 +20,7 @@ SWITCH = "spark.sieve.enabled"
 def start_session(
     folder: Path, settings: Mapping[str, str], *, indexed: bool = True
 ) -> SparkSession:
-    """Starts a local session as `sieve sql` does, with metastore and warehouse in `folder`.
+    """Starts a local session like `sieve sql`, with metastore and warehouse in `folder`.
 
     Args:
         folder: the session's working folder, in which the JVM writes its output to ``spark.log``.
@@ -96,7 +96,7 @@ def rows_scanned(frame: DataFrame) -> int:
 
 
 def scan_tasks(frame: DataFrame) -> int:
-    """How many tasks ran the scans of an executed query."""
+    """Number of tasks that ran the scans of an executed query."""
     return sum(scan.inputRDD().getNumPartitions() for scan in scans_of(frame))
 
 
@@ -107,7 +107,7 @@ def _summed(frame: DataFrame, metric: str) -> int:
 def scans_of(
     frame: DataFrame, kinds: Collection[str] = ("FileSourceScanExec", "SieveScan")
 ) -> Iterator[Any]:
-    """File scans of an executed query, except those that adaptive execution has dropped."""
+    """File scans of an executed query, without scans that adaptive execution has dropped."""
     return _scans(frame._jdf.queryExecution().executedPlan(), kinds)  # noqa: SLF001 - no public API
 
 

@@ -1,12 +1,12 @@
 """Measures builds from a simulated scan of many files: ``python -m bench simulated-scan``.
 
 Spark's `range` generates the rows, and each row contains the number of its file. The files do not
-exist, and Spark lists no files. All other steps are those of a real build: sampling the column,
-computing its intervals, writing and measuring the run, and storing the list of files. Executors run
-in separate processes, and this process does the front end's work. For each number of files, the
-output shows the seconds of the build, and the CPU milliseconds of all processes per file. The
-output also shows the growth of this process's peak memory during the build, and the driver's live
-heap before and after the build.
+exist, and Spark lists no files. All other steps are the steps of a real build: to sample the
+column, to compute its intervals, to write and measure the run, and to store the list of files.
+Executors run in separate processes, and this process does the front end's work. For each number of
+files, the output shows the seconds of the build, and the CPU milliseconds of all processes per
+file. The output also shows the growth of this process's peak memory during the build, and the
+driver's live heap before and after the build.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ def _measure(n: int, rows: int, *, scattered: bool) -> Measured:
     os.environ["PYSPARK_PYTHON"] = sys.executable
     settings = {
         "spark.master": MASTER,
-        # In this session, no front end sends Sieve's package to the executors.
+        # This session has no front end to send Sieve's package to the executors.
         "spark.executorEnv.PYTHONPATH": str(FOLDER.parent.parent),
     }
     spark = start_session(FOLDER / "spark", settings)

@@ -1,10 +1,10 @@
 """Measures joins of a star schema in which join keys select files: ``make bench-joins``.
 
-The fact table ``sales`` has 200 files in order of arrival. Rows arrive in order of their day,
-except that 2 % of the rows arrive up to thirty days late. Each row has a random customer. The
-dimension tables are ``days`` and ``customers``. Each query runs in turn in the three modes that
-`bench.joins` describes. The output counts only the files of ``sales``. The lower bound is the
-number of files that contain a row of the join's result. The benchmark gets this number from
+The fact table ``sales`` has 200 files in order of arrival. Rows arrive in order of their day, but 2
+% of the rows arrive up to thirty days late. Each row has a random customer. The dimension tables
+are ``days`` and ``customers``. Each query runs in turn in the three modes that `bench.joins`
+describes. The output counts only the files of ``sales``. The lower bound is the number of files
+that contain a row of the join's result. The benchmark gets this number from
 ``_metadata.file_path``.
 """
 
@@ -111,7 +111,7 @@ def _measure(spark: SparkSession, query: str, runs: int) -> Measured:
 
 
 def files_read_of_others(spark: SparkSession, query: str) -> int:
-    """Number of files of dimension tables that a query reads. All modes read the same number."""
+    """Number of files of dimension tables that a query reads, the same in all modes."""
     frame = spark.sql(f"SELECT count(*), sum(amount) FROM {query}")
     frame.collect()
     return files_read(frame) - FILES

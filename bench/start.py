@@ -1,7 +1,7 @@
 """``make bench-start``: measures the time that Sieve adds to a new driver's first answer.
 
 Each round runs all commands in turn, each command in a new process and a new folder. The benchmark
-compares two commands only within a round, because other load slows both of them alike. A command's
+compares two commands only within a round, in which other load slows all commands alike. A command's
 CPU time includes all descendants of its process.
 """
 
@@ -78,8 +78,8 @@ def main() -> None:
 def adopt_orphans() -> None:
     """Makes this process the parent of each descendant whose own parent has ended.
 
-    The front end ends after its driver, so the benchmark would otherwise miss the front end's CPU
-    time.
+    The front end ends after its parent, the driver. This setting lets the benchmark measure the
+    front end's CPU time.
     """
     ctypes.CDLL(None, use_errno=True).prctl(_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 
@@ -99,7 +99,7 @@ def measured(command: Sequence[str]) -> Taken:
 
 
 def reap() -> bool:
-    """Waits until an adopted process ends. Returns False if there is no such process."""
+    """Waits until an adopted process ends; returns False if there is no adopted process."""
     try:
         os.wait()
     except ChildProcessError:
@@ -108,7 +108,7 @@ def reap() -> bool:
 
 
 def children_cpu() -> float:
-    """CPU seconds of all ended processes for which this process has waited."""
+    """CPU seconds of all ended processes that this process has waited for."""
     usage = resource.getrusage(resource.RUSAGE_CHILDREN)
     return usage.ru_utime + usage.ru_stime
 

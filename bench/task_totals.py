@@ -24,7 +24,7 @@ class TaskTotals:
 class TaskMeter:
     """Sums the metrics of all stages that are new since the previous call.
 
-    Spark stores only a limited number of stages, so callers must read the meter after each query.
+    Spark stores a limited number of stages, so callers must read the meter after each query.
     """
 
     def __init__(self, spark: SparkSession) -> None:

@@ -72,7 +72,7 @@ def _orders(rng: Rng, rows: int) -> pa.Array:
 
 
 def _names(rng: Rng, rows: int) -> pa.Array:
-    """Names of three to eight characters, which are drawn from 3,000 Chinese characters."""
+    """Names of three to eight characters, out of 3,000 Chinese characters."""
     signs = rng.choice(np.arange(0x4E00, 0x9FA5), 3000, replace=False)
     weights = 1 / np.arange(1, 3001)
     drawn = signs[rng.choice(3000, (rows, 8), p=weights / weights.sum())].astype("<u4")

@@ -3,7 +3,7 @@
 The table has 1,000 files in order of arrival, and the ids of the rows ascend. In 2 % of the rows,
 the time is up to thirty minutes earlier than in the neighbouring rows. Amounts and keys are random.
 Each query runs in turn with Spark alone (``spark.sieve.enabled = false``) and with Sieve. The lower
-bound is the number of files that contain a row of the result, or a row that ties with one. The
+bound is the number of files that contain a row of the result, or a row with an equal sort key. The
 benchmark gets this number from ``_metadata.file_path``.
 """
 
@@ -31,7 +31,7 @@ MODES = {"Spark alone": {SWITCH: "false"}, "Sieve": {"spark.sieve.strict": "true
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """A query, and a predicate for the rows of its result and all rows that tie with them."""
+    """A query, and a predicate for the rows of its result and all rows with equal sort keys."""
 
     text: str
     rows: str
@@ -70,7 +70,7 @@ class Measured:
     """Measurements of a query.
 
     Attributes:
-        least: number of files that contain a row of the result, or a row that ties with one.
+        least: number of files that contain a row of the result, or a row with an equal sort key.
         files: number of files read in each mode.
         ms: median milliseconds in each mode.
     """

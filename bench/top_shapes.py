@@ -1,12 +1,12 @@
 """Measures top-k queries, MIN and MAX for several types, shapes and orders: ``make bench-topk``.
 
 The table has three columns of each type. The values of *clustered* ascend with the files. *late* is
-like *clustered*, except that 2 % of the rows are late, by at most a tenth of the table's rows.
-*random* has random values. Each query runs with an index of each shape. The output compares the
-number of files that a query reads with the number of files that the query needs. A top-k query
-needs the files that contain a row of the result, or a row that ties with one. MIN and MAX need one
-file. A query for a range of 0.1 % of the rows needs the files whose minimum and maximum overlap
-with the range. The goal is to read at most 1.2 times the needed files plus one.
+like *clustered*, but 2 % of the rows are late, by at most a tenth of the table's rows. *random* has
+random values. Each query runs with an index of each shape. The output compares the number of files
+that a query reads with the number of files that the query needs. A top-k query needs the files that
+contain a row of the result, or a row with an equal sort key. MIN and MAX need one file. A query for
+a range of 0.1 % of the rows needs the files whose minimum and maximum overlap with the range. The
+goal is to read at most 1.2 times the needed files plus one.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ GOAL, MORE = 1.2, 1
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """Number of files that a query has read, and the number of files that it needs."""
+    """Number of files that a query has read, and number of files that the query needs."""
 
     column: str
     shape: str
@@ -60,7 +60,7 @@ class Measured:
 
     @property
     def meets_goal(self) -> bool:
-        """Whether the query has read at most as many files as the goal allows."""
+        """Whether the query has met the goal for the number of files read."""
         return self.read <= GOAL * self.least + MORE
 
 

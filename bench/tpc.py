@@ -1,7 +1,7 @@
 """Runs TPC-DS and TPC-H in three modes: Spark, Sieve without join keys, and Sieve with join keys.
 
-`bench.tpc_data` describes the fact tables. If a query uses a key column or date column, this column
-is indexed.
+`bench.tpc_data` describes the fact tables. All key columns and date columns that a query uses have
+an index.
 """
 
 from __future__ import annotations
@@ -38,9 +38,10 @@ class Measured:
     Attributes:
         number: the query's number in its suite.
         turns: figures of the query. None if the query failed.
-        scans: scans that skipped files by run-time values. Empty under all settings but the first.
-        unkeyed: scans of indexed tables that used no run-time values, each with the reasons from
-            EXPLAIN SIEVE. Empty under all settings but the first.
+        scans: scans that skipped files by run-time values; only for the first setting, otherwise
+            empty.
+        unkeyed: scans of indexed tables that used no run-time values, with the reasons from EXPLAIN
+            SIEVE; only for the first setting, otherwise empty.
         fault: a mode whose rows differ from the rows of the first mode, or an error. Empty if there
             is no fault.
     """
@@ -101,7 +102,7 @@ class Suite:
                 self._release()
 
     def _release(self) -> None:
-        """Collects garbage in Python and the JVM, so that Spark drops old queries' broadcasts."""
+        """Collects garbage in Python and the JVM, so that Spark drops broadcasts of old queries."""
         gc.collect()
         self.spark._jvm.java.lang.System.gc()  # noqa: SLF001 - no public API
 
@@ -126,7 +127,7 @@ class Suite:
         return Measured(number, turns, scans, unkeyed, fault)
 
     def _differs(self, text: str, modes: Mapping[str, Mapping[str, str]]) -> bool:
-        """Returns whether rows differ even without LIMIT, which may choose among tied rows."""
+        """Returns whether rows also differ without LIMIT; LIMIT may choose among tied rows."""
         whole = _LIMIT.sub("", text)
         return whole == text or in_turns(self.spark, whole, modes, 0).differing is not None
 

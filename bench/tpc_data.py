@@ -1,9 +1,9 @@
 """Writes TPC-DS and TPC-H as Parquet files. DuckDB's extensions generate the rows.
 
-Each fact table has 200 files in order of arrival. Rows arrive in order of their day, except that 2
-% of the rows arrive up to 30 days late. A row without a day arrives at a random time. Every other
-table is one file. DuckDB's extensions come from PyPI, because `INSTALL tpcds` needs access to a
-DuckDB server.
+Each fact table has 200 files in order of arrival. Rows arrive in order of their day, but 2 % of the
+rows arrive up to 30 days late. A row without a day arrives at a random time. Every other table is
+one file. DuckDB's extensions come from PyPI, because `INSTALL tpcds` needs access to a DuckDB
+server.
 """
 
 from __future__ import annotations

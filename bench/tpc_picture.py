@@ -21,8 +21,8 @@ class Shares:
 
     Attributes:
         number: the query's number in its suite.
-        bytes: the bytes that the query's tasks read with Sieve, divided by the bytes that they read
-            if Sieve skips only by constants.
+        bytes: the bytes that the query's tasks read with Sieve, divided by the bytes read with
+            Sieve without join keys.
         time: the query's time with Sieve, divided by its time with Spark alone.
     """
 

@@ -14,8 +14,8 @@ from bench.tpc_data import FILES
 from bench.tpc_picture import Shares
 
 SLOWER = 1.03
-"""A query counts as slower with Sieve if its ratio of times exceeds both this factor and the spread
-of the other mode's runs."""
+"""A query counts as slower with Sieve if the ratio of its times exceeds this factor, and also
+exceeds the spread of the other mode's runs."""
 FEWER = 0.99
 """A share of bytes counts as smaller only below this limit. Spark may read a footer twice."""
 _WIDTH = 8
@@ -81,7 +81,7 @@ def summary(console: Console, measured: Sequence[Measured]) -> None:
 
 
 def _unpruned(console: Console, done: Sequence[tuple[Measured, Turns]]) -> None:
-    """If join keys do not reduce the bytes that a query reads, prints the known reasons."""
+    """Prints the known reasons if join keys do not reduce the bytes that a query reads."""
     for one, turns in done:
         if _share(turns) >= FEWER and (one.scans or one.unkeyed):
             useless = [f"{s.table} (keys that occur in every file)" for s in one.scans]
@@ -112,7 +112,7 @@ def _times(console: Console, done: Sequence[tuple[Measured, Turns]], other: str)
 
 
 def _partners(console: Console, measured: Sequence[Measured]) -> None:
-    """Prints how many files scans with join keys read, and how many of the files have a match."""
+    """Prints how many files scans with join keys read, and how many files have a match."""
     scans = [s for one in measured for s in one.scans if s.read < FILES]
     if scans:
         read, least = sum(s.read for s in scans), sum(s.least for s in scans)
@@ -130,7 +130,7 @@ def _share(turns: Turns) -> float:
 
 
 def _others(done: Sequence[tuple[Measured, Turns]]) -> Sequence[str]:
-    """Names of all modes except the last, which is Sieve."""
+    """Names of all modes without the last mode, Sieve."""
     *others, _ = done[0][1].ms
     return others
 

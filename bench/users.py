@@ -4,21 +4,21 @@ The benchmark starts a real metastore and a real Thrift server, as a user would.
 sessions query single keys of a table of 1,000 files for 40 seconds. In the first run, queries do
 not use the index. In the second and third run, queries use the index. In the third run, four
 further sessions (writers) create, refresh and drop indexes of the same table. In the first round of
-these runs, each session sends a query every four seconds, as people do, and each writer starts a
-cycle every 20 seconds. In the second round, each session sends its next query as soon as it has
-received an answer. Before both rounds, an unmeasured run warms up the server. This run is like the
-third run, but four times as long. Without this warm-up, the JVM would spend most of the time on
+runs, each session sends a query every four seconds, as people do. Each writer starts a cycle every
+20 seconds. In the second round, each session sends its next query as soon as it has received an
+answer. Before both rounds, an unmeasured run warms up the server. The warm-up is like the third
+run, but four times as long. Without the warm-up, the JVM would spend most of the time on
 compilation.
 
 The output shows the queries per second, the milliseconds of a query, and the latency of front-end
-calls according to ``sieve_status()``. The percentiles of this latency cover the last 256 calls. The
-maximum of this latency covers all calls since the server's start. In the second round, the sessions
+calls according to ``sieve_status()``. The percentiles of the latency cover the last 256 calls. The
+maximum of the latency covers all calls since the server's start. In the second round, the sessions
 would use far more than two cores, so this round measures an overloaded server.
 
 By default, tasks run in threads of the server's process, so they compete with planning for the
 cores. With ``--apart``, tasks run in an executor process of Spark's standalone cluster, with the
-lowest priority. Such tasks get only the CPU time that the server, the metastore and the clients do
-not use. So the server works as if the tasks ran on other machines.
+lowest priority. The tasks then get only the CPU time that the server, the metastore and the clients
+leave. So the server works as if the tasks ran on other machines.
 """
 
 from __future__ import annotations
@@ -102,9 +102,9 @@ def _cluster() -> Iterator[str]:
             started.callback(servers.stop, server)
             group = Path(f"/proc/{server.pid}/autogroup")
             if priority and group.exists():
-                # If Linux schedules by session (autogroup), a process's priority has an effect only
-                # within its session. So this line sets the priority of the worker's session, to
-                # which the executors belong.
+                # If Linux schedules by session (autogroup), the priority of a process counts only
+                # within its own session. The executors belong to the worker's session, so this line
+                # sets the priority of that session.
                 group.write_text(str(priority))
         yield url
 
@@ -115,9 +115,9 @@ def _connection() -> Iterator[Any]:
     try:
         yield connection
     finally:
-        # Closes only the socket, because the server sometimes never answers CloseSession. This
-        # happens if the first session that registers Hive's functions has failed at a class that
-        # Spark lacks. All later sessions then wait for this session.
+        # Closes only the socket, because the server sometimes never answers CloseSession. The first
+        # session registers Hive's functions, and can fail at a class that Spark lacks. All later
+        # sessions then wait for the first session.
         connection._transport.close()  # noqa: SLF001 - no public API
 
 

@@ -1,9 +1,9 @@
-"""Measures a Spark Python worker's CPU time between tasks, with and without `arrow_jobs`.
+"""Measures the CPU time of a Spark Python worker between tasks, with and without `arrow_jobs`.
 
 Before each task, a worker invalidates Python's import caches. After each task, the worker collects
-garbage. The benchmark does both in one process, which has imported the same modules from the same
-archives as a build's worker. The benchmark runs no Spark job. Other load of the machine hardly
-affects the CPU time.
+garbage. The benchmark does the same work in one process. The process has imported the same modules
+from the same archives as a build's worker. The benchmark runs no Spark job. Other load of the
+machine has little effect on the CPU time.
 """
 
 from __future__ import annotations

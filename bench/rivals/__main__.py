@@ -54,7 +54,7 @@ def main() -> None:
         transient=True,
         disable=not console.is_terminal,
     ) as progress:
-        # In the progress bar, each column has one step per budget, one step for the rivals, and one
+        # Each column has one step of the progress bar per budget, one step for the rivals, and one
         # step for the budget `auto`.
         steps = len(args.budgets) + 2
         bar = progress.add_task("", total=steps * len(args.columns))

@@ -53,7 +53,7 @@ class Mapped:
         self._maps = [decode_map(payload) for payload in payloads]
 
     def may_hold(self, low: Codes, high: Codes) -> Answer:
-        """For a range, uses only the intervals. For a point, a map must find the file, too."""
+        """For a range, uses only the intervals. For a point, uses the intervals and the maps."""
         found = self._intervals.may_hold(low, high)
         points = np.flatnonzero(low == high)
         hashes = hash_codes(low[points])
@@ -76,8 +76,8 @@ class Builder:
         self._of = of
         self.query_model = sample(of)
         self._hashes: tuple[Hashes, npt.NDArray[np.int32]] | None = None
-        # A build's sample contains hashes of the values, but this sample contains hashes of the
-        # values' codes.
+        # This sample contains hashes of the values' codes. A build's sample contains hashes of the
+        # values.
         drawn = _drawn(of)
         encoder, hashes = Encoder("bigint"), hash_codes(drawn)
         n = len(of.codes)
@@ -87,7 +87,7 @@ class Builder:
         self._hits = self._read(exact)
 
     def within(self, budget: float, wanted: Sequence[str]) -> Iterator[Structure]:
-        """Yields each wanted shape within a budget in bytes, except a map that does not fit."""
+        """Yields each wanted shape within a budget in bytes; omits a map that is too large."""
         budget = max(1.0, budget - self._of.encoder)
         intervals = cut(self._of, self.query_model, budget)
         for shape in wanted:
@@ -113,7 +113,7 @@ class Builder:
         return made
 
     def _automatic(self, asked: Profile, options: IndexOptions) -> tuple[Structure, bool]:
-        """The structure of one attempt, and whether an attempt with more intervals may pay off."""
+        """The structure of one attempt, and whether to try again with more intervals."""
         of, payback = self._of, asked.payback(options)
         stop = stop_for(asked, options, self._probes, self._hits)
         threshold = max(payback.price, overprovisioned_threshold(of.files, stop.budget))
@@ -136,7 +136,7 @@ class Builder:
         return (other, False) if costs[1] < costs[0] else (plain, more)
 
     def _auto(self, intervals: Intervals, budget: float) -> Structure:
-        """Chooses a map if it may pay off and makes probes read fewer bytes, as a build does."""
+        """Chooses a map if probes then read fewer bytes, as a build does."""
         plain = shaped(self._of, self.query_model, intervals, "auto", budget)
         told = self._expected(plain)
         if not map_may_pay(self._profile, told, len(self._pairs()[0]), int(budget)):
@@ -209,9 +209,9 @@ def _drawn(column: Column) -> Codes:
 def cut(
     column: Column, query_model: QueryModel, budget: float, threshold: float | None = None
 ) -> Intervals:
-    """Cuts the keys of each file into intervals. Returns the intervals of all files.
+    """Cuts the keys of each file into intervals, and returns all intervals.
 
-    There can be more intervals than the budget allows.
+    The number of intervals can exceed the budget.
     """
     least = overprovisioned_threshold(column.files, budget) if threshold is None else threshold
     parts, weights = [], weights_at(weights_of(column.sizes), np.arange(column.files))
@@ -226,7 +226,7 @@ def shaped(
 ) -> Lists:
     """A structure without a map.
 
-    The structure exceeds the budget only if no smaller structure is possible.
+    If no structure fits the budget, the smallest possible structure exceeds the budget.
 
     Args:
         column: column to index.

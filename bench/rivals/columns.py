@@ -36,8 +36,7 @@ class Column:
         files: number of files.
         width: mean size of a value, in bytes.
         encoder: size of the encoder's data, in bytes.
-        spread: standard deviation of the logarithm of a file's bytes per row. 0 if all files have
-            equal rows.
+        spread: standard deviation of the logarithm of a file's bytes per row; 0 for equal rows.
     """
 
     name: str
@@ -69,10 +68,9 @@ class Column:
             yield distinct, rows.astype(np.int64)
 
 
-# For each of these columns: a budget, in percent of the column's bytes. With this budget, `auto`
-# must read at most 1.10 times the lower bound of files. Indexes on these columns can be small,
-# because the files have few keys, few long sequences of keys or few late rows, or because the keys
-# are skewed.
+# For each of these columns: a budget, in percent of the column's bytes. With the budget, `auto`
+# must read at most 1.10 times the lower bound of files. Indexes on these columns can be small.
+# Their files have few keys, few long sequences of keys or few late rows, or the keys are skewed.
 GOALS: Final[Mapping[str, float]] = {
     "late rows": 1.0,
     "tenant id": 1.0,
@@ -84,7 +82,7 @@ GOALS: Final[Mapping[str, float]] = {
 
 
 def _late(rng: Rng, rows: int, files: int) -> Codes:
-    """Ascending times, except that one row in a hundred has a random earlier time."""
+    """Ascending times, but one row in a hundred has a random earlier time."""
     times = np.arange(rows, dtype=np.int64) * 1_000_000 + rng.integers(0, 1_000_000, rows)
     late = rng.random(rows) < 0.01
     times[late] = (times[late] * rng.random(int(late.sum()))).astype(np.int64)
@@ -122,7 +120,7 @@ def _walk(rng: Rng, rows: int, files: int) -> Codes:
 
 
 def _leaps(rng: Rng, rows: int, files: int) -> Codes:
-    """A random walk whose steps are so large that most keys between two values do not occur."""
+    """A random walk with steps so large that most keys between two values do not occur."""
     return np.cumsum(rng.integers(-1000, 1001, rows)).astype(np.int64)
 
 
@@ -137,7 +135,7 @@ def _sawtooth(rng: Rng, rows: int, files: int) -> Codes:
 
 
 def _hot(rng: Rng, rows: int, files: int) -> Codes:
-    """Ascending keys, except that half of the rows have the same key."""
+    """Ascending keys, but half of the rows have the same key."""
     keys = np.arange(rows, dtype=np.int64)
     keys[rng.random(rows) < 0.5] = rows // 3
     return keys
@@ -183,7 +181,7 @@ MADE: Final[Mapping[str, Callable[[Rng, int, int], Codes | pa.Array]]] = {
     "one hot key": _hot,
     "e-mail addresses": _mails,
 }
-# The type of each column, and the size of a value in bytes if the type has a fixed size.
+# The type of each column, and the size of a value in bytes for a type of fixed size.
 LINEITEM: Final = {
     "l_orderkey": ("bigint", 8),
     "l_shipdate": ("date", 4),
@@ -201,7 +199,7 @@ def column(name: str, rows: int, files: int, folder: Path) -> Column:
         name: one of `NAMES`.
         rows: number of rows. For TPC-H, the maximum is 6,001,215.
         files: number of files, with equal numbers of rows if possible.
-        folder: folder of TPC-H's lineitem. If this table is missing, the function generates it.
+        folder: folder of TPC-H's lineitem. The function generates a missing table.
     """
     rng = np.random.default_rng(NAMES.index(name))
     if name in MADE:

@@ -1,4 +1,4 @@
-"""Measures how many files queries read with a structure, and checks that they miss no match."""
+"""Measures how many files queries read with a structure, and checks that no match is missing."""
 
 from __future__ import annotations
 

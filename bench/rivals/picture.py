@@ -1,4 +1,4 @@
-"""Plots files read against index size: a panel per column, a line per shape, a dot per rival."""
+"""Plots files read by index size: a panel per column, a line per shape, a dot per rival."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def draw(measured: Sequence[Measured], least: Mapping[str, float], files: int) -
         fontsize=12 if len(least) % _ACROSS < _ACROSS - 1 else 9,
         frameon=False,
     )
-    # The legend can be wider than its cell, so the layout must ignore it.
+    # The legend can be wider than its cell, so the layout must ignore the legend.
     legend.set_in_layout(False)
     return figure
 

@@ -1,4 +1,4 @@
-"""The six kinds of query of the comparison, which are also the kinds of a build's probes."""
+"""The six kinds of query of the comparison; a build's probes have the same kinds."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ KINDS = (
 
 
 def queries(column: Column, count: int) -> Mapping[str, tuple[Codes, Codes]]:
-    """For each kind of query, the first and the last key codes of `count` queries."""
+    """`count` queries of each kind, as first and last key codes."""
     rng = np.random.default_rng(2)
     distinct = np.unique(column.codes)
     least, greatest = int(distinct[0]), int(distinct[-1])

@@ -13,8 +13,8 @@ from bench.rivals.columns import GOALS
 from bench.rivals.judge import Measured
 from bench.rivals.queries import KINDS
 
-# `auto` may read at most `_SLACK` times the files of the best structure that is no larger than
-# `auto`, and at most `_NEAR` times the lower bound.
+# `auto` may read at most `_SLACK` times the files of the best structure up to the size of `auto`.
+# `auto` may also read at most `_NEAR` times the lower bound.
 _SLACK = 1.02
 _NEAR = 1.10
 
@@ -76,7 +76,7 @@ def _by_kind(kind: str, autos: Sequence[Measured], measured: Sequence[Measured])
 
 
 def _over(kind: str, one: Measured, other: Measured) -> float:
-    """How many more files `one` reads than `_SLACK` times the files that `other` reads."""
+    """The files that `one` reads, minus `_SLACK` times the files that `other` reads."""
     return one.files[kind] - other.files[kind] * _SLACK
 
 
@@ -104,7 +104,7 @@ def _dear(chosen: Measured, autos: Sequence[Measured]) -> Iterator[str]:
 def _best(
     auto: Measured, measured: Sequence[Measured], files: Callable[[Measured], float]
 ) -> Measured | None:
-    """Of the structures that are no larger than `auto`, the one that reads the fewest files."""
+    """The structure up to the size of `auto` that reads the fewest files."""
     budget = auto.budget or 0.0
     others = (
         m

@@ -44,7 +44,7 @@ class Lists:
         self._reach = high
 
     def may_hold(self, low: Codes, high: Codes) -> Answer:
-        """Returns the files that have an interval that overlaps with the query's range.
+        """Returns the files with an interval that overlaps with the query's range.
 
         The intervals of a file can overlap each other. So the search uses the running maximum of
         the intervals' ends.
@@ -65,8 +65,7 @@ def truth(column: Column) -> Lists:
     files = np.repeat(np.arange(column.files, dtype=np.int32), [len(k) for k in keys])
     codes = np.concatenate(keys)
     distinct, number = np.unique(codes, return_inverse=True)
-    # The size of this structure is that of an inverted list: all distinct keys, and the files of
-    # each key.
+    # The structure has the size of an inverted list: all distinct keys, and the files of each key.
     order = np.lexsort((files, number))
     packed = (
         pack(np.diff(distinct.view(np.uint64), prepend=np.uint64(0))),
@@ -131,7 +130,7 @@ class Bloom:
         self.nbytes = self._minmax.nbytes + sum(len(bits) // 8 for bits in self._filters)
 
     def may_hold(self, low: Codes, high: Codes) -> Answer:
-        """For points, uses the filters and min/max. For ranges, uses only min/max."""
+        """For points, uses the filters and min/max; for ranges, uses only min/max."""
         found = self._minmax.may_hold(low, high)
         points = np.flatnonzero(low == high)
         for file, bits in enumerate(self._filters):
