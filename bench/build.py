@@ -15,12 +15,12 @@ as text. The benchmark measures each size in a new Spark application. The output
   before the first CREATE and after the second. The executors run inside the driver's JVM. The JVM's
   peak depends mostly on the heap's maximum size (3 GB), and less on the needs of the build. Spark
   starts one Python worker per core.
-- the size of the index in bytes, and the number of files that a query reads, both from DESCRIBE.
+- the size of the index in bytes, and the number of files that a query reads, according to DESCRIBE.
 - with ``--scattered`` or ``--strings``, the CPU microseconds per key of the whole CREATE, of a
   CREATE without a map (intervals, with a budget of 1 %), and of the tasks that build the map. The
   cost of the map is the difference between the two CREATE statements. To build a map, Spark reads
-  the column again and shuffles pairs of a hash and a file. This process also runs the tasks that
-  build the map without Spark, to measure the tasks alone.
+  the column again and shuffles pairs of a hash and a file. The tasks that build the map also run
+  without Spark, in this process, to measure the tasks alone.
 """
 
 from __future__ import annotations

@@ -2,10 +2,10 @@
 
 The benchmark runs a Thrift server in four set-ups. In the first set-up, two threads of the server's
 process execute the tasks (``local[2]``). In the second set-up, two executors in separate processes
-execute the tasks (``local-cluster[2,1,2048]``). The third set-up is the second set-up with table
-and index on HDFS, and the fourth set-up has table and index on S3. The servers of HDFS and S3 run
-on this machine. Each set-up has the same table of 1,000,000 rows in 100 files. The queries use the
-protocol of JDBC drivers and BI tools.
+execute the tasks (``local-cluster[2,1,2048]``). The third and the fourth set-up also have two
+executors. In the third set-up, table and index are on HDFS. In the fourth set-up, table and index
+are on S3. The servers of HDFS and S3 run on this machine. Each set-up has the same table of
+1,000,000 rows in 100 files. The queries use the protocol of JDBC drivers and BI tools.
 
 The output shows the seconds of two CREATE SIEVE INDEX statements. During the second statement, the
 benchmark kills an executor. For a query for one key, the output shows the number of files read and

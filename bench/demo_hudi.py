@@ -55,7 +55,7 @@ class Demo:
         self.spark = spark
 
     def run(self, orders: Path) -> None:
-        """Creates both tables, and runs all changes and queries on each of them."""
+        """Creates the two tables, and runs all changes and queries on each table."""
         self.spark.read.parquet(str(orders)).createOrReplaceTempView("raw")
         for kind, words in KINDS.items():
             self.console.print(f"\n  [bold]orders_{kind}[/bold], {words}")

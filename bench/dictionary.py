@@ -1,8 +1,8 @@
 """Measures the memory of the driver's dictionary of files: ``python -m bench dictionary``.
 
 A JVM without a Spark application parses the dictionary from the front end's JSON. The dictionary's
-size is the growth of the used heap, measured after full garbage collections. The output also shows
-the driver's own estimate of the dictionary's size, for its cache.
+size is the growth of the used heap, measured after full garbage collections. The driver's cache
+estimates the size of each dictionary, and the output also shows this estimate.
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
 """Compares string encoders without Spark: distinct codes, files read per key, and time.
 
-Each file contains neighbouring values, except that one row in a hundred is in a random file. The
-benchmark compares three kinds of key codes, and builds an index of shape `auto` within a budget for
-each kind. The first kind of code is the eight bytes after the common prefix of all values. The
-second kind of code comes from the encoder that a build would choose from a sample. The split points
-of such an encoder use part of the budget. The third kind of code is the value's rank, which is
-different for every value. The benchmark runs on one core.
+Each file contains neighbouring values, but one row in a hundred is in a random file. The benchmark
+compares three kinds of key codes, and builds an index of shape `auto` within a budget for each
+kind. The first kind of code is the eight bytes after the common prefix of all values. The second
+kind of code comes from the encoder that a build would choose from a sample. The encoder's split
+points use part of the budget. The third kind of code is the value's rank, which is different for
+every value. The benchmark runs on one core.
 """
 
 from __future__ import annotations

@@ -226,7 +226,7 @@ def _shown(bench: Bench, measured: dict[tuple[str, str], Measured]) -> Table:
 
 
 def main() -> None:
-    """Measures both kinds of Hudi tables, and prints a table of results for each kind."""
+    """Measures copy-on-write and merge-on-read tables, and prints one table of results for each."""
     parser = argparse.ArgumentParser(prog="make bench-hudi ARGS=...", description=__doc__)
     parser.add_argument("--rows", type=int, default=100_000)
     parser.add_argument("--slices", type=int, default=20)

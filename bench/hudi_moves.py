@@ -4,10 +4,11 @@ A copy-on-write table and a merge-on-read table have ``--rows`` rows in ``--slic
 each. At first, the indexed column ``c`` equals the row's id and ascends with the slices. An
 update *moves* a row: it sets ``c`` to the id plus half of the number of rows, modulo the number of
 rows. The first update moves 2 % of the rows, in all slices. The second update moves 90 % of the
-rows in the first quarter of the slices. The third update moves 90 % of the rows in the other
-slices. There are four kinds of queries: for the old value of a moved row, for the new value of a
-moved row, for the value of an unmoved row, and for a short range. All queried rows are in the first
-quarter of the slices. For each kind, the printed table shows the mean of four queries.
+rows in the first quarter of the slices. The third update moves 90 % of the rows in the last three
+quarters of the slices. There are four kinds of queries: for the old value of a moved row, for the
+new value of a moved row, for the value of an unmoved row, and for a short range. All queried rows
+are in the first quarter of the slices. For each kind, the printed table shows the mean of four
+queries.
 
 Each query must return the same rows with and without the index. The columns *held* show the number
 of slices with a matching row. A query must read at least the slices with a matching row.
@@ -135,7 +136,7 @@ def _table(title: str) -> Table:
 
 
 def main() -> None:
-    """Measures both kinds of Hudi tables, and prints a table of results for each kind."""
+    """Measures copy-on-write and merge-on-read tables, and prints one table of results for each."""
     parser = argparse.ArgumentParser(prog="python -m bench hudi-moves", description=__doc__)
     parser.add_argument("--rows", type=int, default=40_000)
     parser.add_argument("--slices", type=int, default=16)

@@ -19,8 +19,8 @@ class KeyedScan:
         table: the scanned table's name.
         columns: the columns that the scan's filters compare with keys or with a subquery's result.
         read: number of files that the scan read.
-        least: number of files that contain a row that the scan needs. The scan needs a row that
-            matches a key or result, and that satisfies the constant filters on indexed columns.
+        least: number of files that contain a row that the scan needs. A needed row matches a key or
+            a subquery's result, and satisfies the constant filters on indexed columns.
     """
 
     table: str

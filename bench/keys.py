@@ -35,7 +35,7 @@ FOLDER = Path(__file__).resolve().parent.parent / "build" / "bench-keys"
 
 
 def main() -> None:
-    """Measures both times, and prints the median and the minimum of the rounds in milliseconds."""
+    """Measures the driver's and the front end's milliseconds, and prints medians and minima."""
     parser = argparse.ArgumentParser(prog="python -m bench keys", description=__doc__)
     parser.add_argument("--rounds", type=int, default=20)
     rounds = parser.parse_args().rounds

@@ -198,7 +198,7 @@ def grams_of(*texts: str) -> Grams:
 
 
 class Bloom:
-    """A Bloom filter. Its number of hashes gives the fewest false positives."""
+    """A Bloom filter with the number of hashes that gives the fewest false positives."""
 
     def __init__(self, keys: Grams, bits: int) -> None:
         self._bits = bits

@@ -142,7 +142,7 @@ def _cold(version: BuiltVersion, kind: str, rng: np.random.Generator) -> tuple[f
 
 
 def predicate_of(kind: str, rng: np.random.Generator) -> dict[str, Any]:
-    """A predicate with random keys, in the JSON form in which the driver sends predicates."""
+    """A predicate with random keys, in the same JSON form as the driver's predicates."""
     key = int(rng.integers(0, SPAN))
     if kind == POINT:
         return {"op": "=", "col": ["id"], "value": key}

@@ -115,7 +115,7 @@ def _spread(folder: Path, partitions: int) -> None:
 def _measure(files: int, rows: int, *, partitioned: bool) -> None:
     with PeakMemory() as memory:
         settings = {"spark.master": MASTER, "spark.pyspark.python": sys.executable}
-        # By default, Spark's cache of file listings can use 250 MB. Such a cache would hide the
+        # By default, Spark's cache of file listings can use 250 MB. A full cache would hide the
         # smaller amounts of memory that the benchmark measures.
         settings["spark.sql.hive.filesourcePartitionFileCacheSize"] = "1"
         spark = start_session(FOLDER / "spark", settings)

@@ -91,8 +91,8 @@ def cpu_seconds_of_tasks(keys: int, files: int, *, text: bool) -> float:
     """CPU seconds of the tasks that make a build's maps, on one core, without Spark.
 
     The tasks encode, hash, sort, pack and place the keys. In a build, the JVM hashes strings. So
-    this function passes hashes to the tasks if the keys are strings. The time excludes Spark's own
-    work: to read the column, and to shuffle the packed pairs.
+    this function passes hashes to the tasks if the keys are strings. The time excludes the work of
+    Spark itself, which reads the column and shuffles the packed pairs.
 
     Args:
         keys: number of keys, which are unique and in random order.

@@ -20,7 +20,7 @@ _ORDER = {
     BY_ORDER: "files in order of order key, 2 % of the orders in a later file",
 }
 _NARROW = 100
-"""The width of the table without the column WHERE. On a wider terminal, WHERE uses the rest."""
+"""The width of the table without the column WHERE. In a wider table, WHERE uses the rest."""
 
 
 @dataclass(frozen=True, slots=True)

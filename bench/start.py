@@ -87,8 +87,8 @@ def adopt_orphans() -> None:
 def measured(command: Sequence[str]) -> Taken:
     """Runs a command, waits until all of its processes have ended, and returns its times."""
     with tempfile.TemporaryDirectory() as folder:
-        # The new folder contains neither the user's class archive nor a metastore of an earlier
-        # run.
+        # In a new folder, the command finds no class archive of the user and no metastore of an
+        # earlier run.
         environment = os.environ | {"XDG_CACHE_HOME": folder}
         before, started = children_cpu(), time.perf_counter()
         subprocess.run(command, cwd=folder, env=environment, check=True, capture_output=True)

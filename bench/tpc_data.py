@@ -47,7 +47,7 @@ def generate(root: Path, suite: str, scale: float, say: Say) -> Path:
     Args:
         root: folder for all suites and scale factors.
         suite: the suite's name, "tpcds" or "tpch".
-        scale: scale factor. With 1, the tables have about 1 GB as text.
+        scale: scale factor. With scale 1, the tables have about 1 GB as text.
         say: a callback that receives a text about the current step.
     """
     target = root / f"{suite}-{scale:g}"

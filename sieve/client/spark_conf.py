@@ -60,8 +60,8 @@ def user_conf_dir(spark: SparkHome, environ: Mapping[str, str]) -> Path:
 def merged(ours: Settings, theirs: Settings) -> Settings:
     """Merges Sieve's and the user's settings, for Spark's command line or a session's builder.
 
-    If a setting is a list, the result contains both the user's and Sieve's entries. For any other
-    setting, the user's value takes precedence.
+    If a setting is a list, the result contains the user's entries and Sieve's entries. For any
+    other setting, the user's value takes precedence.
     """
     result: Settings = {}
     for key, value in ours.items():

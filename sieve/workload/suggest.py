@@ -2,8 +2,8 @@
 
 Indexes that serve the same scans can skip the same bytes, which must count only once. So this
 module chooses a table's columns one by one (greedy index selection). Each step takes the column
-whose index skips the most bytes in addition to the earlier steps. A `ColumnTest` measures skipped
-bytes on a sample of the files; without a test, the module uses an upper bound.
+whose index skips the most additional bytes. A `ColumnTest` measures skipped bytes on a sample of
+the files; without a test, the module uses an upper bound.
 """
 
 from __future__ import annotations
@@ -90,8 +90,8 @@ def suggest(
             suggest indexed columns.
         tests: the tests of columns, or None if no column was tested. With tests, the function
             suggests only columns whose test shows enough benefit (`Benefit.is_suggested`). Some
-            scans can be older than a column's index. The column's test estimates how much these
-            scans would read today.
+            scans can be older than a column's index. The column's test estimates how much such
+            older scans would read today.
         untested: columns that the function suggests even without a test.
     """
     tables: defaultdict[Table, list[ScanGroup]] = defaultdict(list)

@@ -58,7 +58,7 @@ def _zipped(package: Path) -> bytes:
     with zipfile.ZipFile(sink, "w", zipfile.ZIP_DEFLATED) as archive:
         for path in sorted(package.rglob("*.py")):
             # `ZipInfo` gives each entry the same fixed date. So equal code yields a zip file with
-            # the same bytes and the same name. Spark sends such a file only once.
+            # the same bytes and the same name. Spark sends equal zip files only once.
             entry = zipfile.ZipInfo(str(Path("sieve") / path.relative_to(package)))
             archive.writestr(entry, path.read_bytes())
     return sink.getvalue()

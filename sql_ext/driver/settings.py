@@ -1,8 +1,8 @@
 """Parses the values of the settings ``spark.sieve.*`` that a request of a session contains.
 
 The file ``settings.json`` is the only list of the settings' names, patterns, defaults and
-descriptions. This module and the shim both read this file. ``SET`` fails for an invalid value, and
-warns about an unknown name. An invalid value can also come from ``spark-defaults.conf`` or
+descriptions. This module and the shim read ``settings.json``. ``SET`` fails for an invalid value,
+and warns about an unknown name. An invalid value can also come from ``spark-defaults.conf`` or
 ``--conf``. Statements then fail, and scans use the default.
 """
 

@@ -216,8 +216,8 @@ class EventHandler:
                 why = f"failed: {what}"
                 log.exception("the indexes of %s.%s were not refreshed: %s", *key, what)
             else:
-                # The session has not set ``spark.sieve.refresh.auto``. Its user may lack the
-                # permission to refresh the index.
+                # The session has not set ``spark.sieve.refresh.auto``. The session's user may lack
+                # the permission to refresh the index.
                 why = f"stale: {what}"
                 log.info("the indexes of %s.%s were not refreshed: %s", *key, what)
             if write.replaced:

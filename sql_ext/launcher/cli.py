@@ -140,8 +140,8 @@ def inspect(
 ) -> NoReturn:
     """Draws an index: sieve inspect [OPTIONS] TABLE INDEX.
 
-    The picture shows which files queries read for which keys, compared with minimum and maximum,
-    and how many files a query for one key reads.
+    The picture shows the files that queries read for each key, with the index and with min/max
+    statistics. It also shows how many files a query for one key reads.
     """
     if len(args) < 2 or any(name.startswith("-") for name in args[-2:]):
         raise click.UsageError("name the table and the index last: sieve inspect TABLE INDEX")

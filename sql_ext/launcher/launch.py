@@ -119,9 +119,9 @@ def iceberg_settings(spark: SparkHome, environ: Mapping[str, str], user: Setting
         "spark.hadoop.hive.metastore.uris" not in user
         and not (user_conf_dir(spark, environ) / "hive-site.xml").exists()
     ):
-        # Iceberg opens the embedded metastore through Hive's client. By default, Hive's client does
-        # not find its connection pool and its tables for locks. The client also rejects an empty
-        # metastore, and changes of column types.
+        # Iceberg opens the embedded metastore through Hive's client. By default, Hive's client
+        # finds neither its connection pool nor its tables for locks. The client also rejects an
+        # empty metastore, and changes of column types.
         settings |= {
             "spark.hadoop.datanucleus.connectionPoolingType": "dbcp",
             "spark.hadoop.datanucleus.schema.autoCreateAll": "true",

@@ -126,7 +126,7 @@ def _derby_locked(database: Path) -> bool:
     except BlockingIOError:
         return True
     except OSError:
-        return False  # no database yet, or no permission to open it, which Derby will report
+        return False  # no database yet, or a missing permission, which Derby reports
     return False
 
 

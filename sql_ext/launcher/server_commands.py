@@ -45,7 +45,7 @@ def start_thriftserver(
 ) -> None:
     """Starts the Thrift server; returns when the server answers.
 
-    The server has no passwords unless you configure some, hence the default host.
+    By default, the server has no passwords, so it listens only on localhost.
     """
     listen = ["--hiveconf", f"hive.server2.thrift.port={port}"]
     listen += ["--hiveconf", f"hive.server2.thrift.bind.host={host}"]
@@ -82,7 +82,7 @@ def start_connect(
 ) -> None:
     """Starts the Spark Connect server; returns when the server answers.
 
-    The server has no passwords unless you configure some, hence the default host.
+    By default, the server has no passwords, so it listens only on localhost.
     """
     listen = ["--conf", f"spark.connect.grpc.binding.port={port}"]
     listen += ["--conf", f"spark.connect.grpc.binding.address={host}"]

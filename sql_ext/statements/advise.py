@@ -83,7 +83,7 @@ def advise(command: commands.AdviseIndexes, context: StatementContext) -> list[R
 def _wanted(
     groups: Sequence[ScanGroup], indexed: Mapping[TableColumn, str], context: StatementContext
 ) -> list[Suggestion]:
-    """The suggested indexes, each of which has been tested.
+    """The suggested indexes; ADVISE has tested every one of them.
 
     Each step tests the suggestion that could save the most bytes. The result of the test can change
     the suggestions of the next step. For example, if a column's values are in all files, ADVISE
@@ -116,7 +116,7 @@ def _test(one: Suggestion, context: StatementContext) -> ColumnTest:
 
     Raises:
         SieveError, Py4JError, PySparkException: the user may not query the column, Sieve cannot
-            index it, or Spark cannot read it.
+            index the column, or Spark cannot read the column.
     """
     table = context.table(commands.TableName(parts(one.table)))
     column = table.column(one.column)
@@ -217,9 +217,10 @@ def _existing(
 def _is_wasted(index: RegisteredIndex, work: IndexWork) -> bool:
     """Returns whether an index skips too little to be worth keeping.
 
-    If the build found that no index on the column can help, only scans without another index count.
-    The index is wasted if these scans skipped at most `WORTHWHILE_SHARE` of their bytes. Any other
-    index is wasted if at least `WASTED_SCANS` scans used the index and skipped no bytes.
+    A build can find that no index on the column can help. The function then counts only scans that
+    used no other index. The index is wasted if these scans skipped at most `WORTHWHILE_SHARE` of
+    their bytes. Any other index is wasted if at least `WASTED_SCANS` scans used the index and
+    skipped no bytes.
     """
     if isinstance(index, Usable) and benefit_of_version(index.manifest) is Benefit.CANNOT:
         return work.skipped_alone <= WORTHWHILE_SHARE * (work.read_alone + work.skipped_alone)

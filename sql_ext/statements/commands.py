@@ -60,7 +60,7 @@ class CreateIndex:
             column.
         name: the index's name. ``None`` means the default name, ``<column>_sieve``.
         if_not_exists: whether CREATE keeps an existing index of the same name.
-        replace: whether CREATE, after the build, replaces an existing index of the same name.
+        replace: whether CREATE replaces an existing index of the same name after the build.
         options: values of options by lower-case name. The grammar accepts any name.
         comment: a text that Sieve stores with the index.
     """

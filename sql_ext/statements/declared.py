@@ -60,7 +60,7 @@ class MissingIndexes:
 
     Attributes:
         wanted: the missing indexes that Sieve can build.
-        options: options with which Sieve builds them.
+        options: options of the missing indexes.
         refused: the missing indexes that Sieve cannot build.
     """
 

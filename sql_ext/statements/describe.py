@@ -51,7 +51,7 @@ _WHOLE = {"delta": "files of Delta tables", "hudi": "file slices of Hudi tables"
 """Maps a table format to the kind of its files. Spark never reads such files in ranges."""
 
 _SHOWN = {"new": "new", "racy": "new", "changed": "changed", "unproven": "unproven"}
-"""Maps a file's status to DESCRIBE's name for it. Every other status counts as indexed."""
+"""Maps the status of a file to its name in DESCRIBE. Every other status counts as indexed."""
 
 
 def index_bytes(manifest: Manifest) -> int:

@@ -39,7 +39,7 @@ def mark_list(text: str, start: int = 0) -> str:
 
     Args:
         start: offset at which the list starts. The list ends at its closing parenthesis. Without a
-            closing parenthesis, it ends with the text.
+            closing parenthesis, the list ends with the text.
     """
     pieces, depth, begun = [text[:start]], 0, start
     for found in _TOKEN.finditer(text, start):

@@ -148,7 +148,7 @@ def _behind_commits(table: CatalogTable, index: RegisteredIndex) -> str:
 def _freshness(table: CatalogTable, index: RegisteredIndex, context: StatementContext) -> str:
     """The state of the table's automatic refresh.
 
-    If there is no such state, returns ``stale: n files``; for a current index, returns "".
+    If no refresh runs or has failed, returns ``stale: n files``, or "" for a current index.
     """
     doing = context.background.state(table.info.identity.namespace, table.info.identity.table)
     if doing or not isinstance(index, Ready | Disabled):

@@ -67,8 +67,8 @@ def _index_with_keys(given: Arguments, context: StatementContext) -> Usable:
 
 
 def _files(given: Arguments, context: StatementContext) -> Sequence[Row]:
-    # The call of `table` raises an error if the relation is not a table with files. Its result is
-    # not needed, because the user's own session plans the scan.
+    # The call of `table` raises an error if the relation is not a table with files. The code
+    # ignores the returned table, because the user's own session plans the scan.
     context.table(_table(given))
     scan = context.driver.explain().files(context.session, given["table"], given["predicate"])
     return list(files.file_rows(json.loads(scan)))

@@ -3,8 +3,8 @@
 The axis is linear by default. If half of the entries' ends are in a small part of the key range,
 most of a linear axis would be empty. So the axis then uses quantiles of the ends. Overlapping or
 adjacent entries form a stretch. The entries of a column with few values form only a few short
-stretches. Such an axis gives each stretch a width in proportion to its number of entries, with
-narrow gaps between stretches.
+stretches. With few stretches, the width of each stretch is proportional to its number of entries,
+and narrow gaps separate the stretches.
 """
 
 from __future__ import annotations

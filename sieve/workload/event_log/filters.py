@@ -38,14 +38,14 @@ _KINDS = {
     "StringEndsWith": Kind.CONTAINS,
     "StringContains": Kind.CONTAINS,
 }
-# Matches comparisons of monotone functions. The shim derives a range of the function's argument
-# from such a comparison (MonotoneFunction.scala).
+# Matches comparisons of monotone functions. From a comparison of a monotone function, the shim
+# derives a range of the function's argument (MonotoneFunction.scala).
 _FUNCTION = re.compile(
     r"(?:^\[|, )\((?P<calls>(?:(?:cast|year|trunc|date_trunc|date_add|date_sub)\()+)(?:\w+, )?"
     r"(?P<name>[^#(),]{1,300})#\d+L?[^=<>]{0,200} (?P<op><=>|=|<=|>=|<|>) "
 )
-# Matches comparisons of functions that are not monotone. For such a function, only an index on the
-# expression helps.
+# Matches comparisons of functions that are not monotone. For functions that are not monotone, only
+# an index on the expression helps.
 _EXPRESSION = re.compile(
     r"(?:^\[|, )\((?:(?P<call>lower|upper|length)\((?P<name>[^#(),]{1,300})#\d+L?\)"
     r"|get_json_object\((?P<json>[^#(),]{1,300})#\d+, (?P<path>\$[\w.\[\]]{1,300})\)) "

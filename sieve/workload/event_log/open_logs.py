@@ -93,7 +93,7 @@ def _gzip(path: Path) -> Iterator[bytes]:
 
 def _zstd(path: Path) -> Iterator[bytes]:
     stream = pa.CompressedInputStream(pa.OSFile(str(path)), "zstd")
-    # An unfinished log ends inside a frame. A read at the end of such a log returns no bytes.
+    # A read at the end of an unfinished log returns no bytes, because the log ends inside a frame.
     return _lines(iter(lambda: stream.read(_ZSTD_READ), b""))
 
 

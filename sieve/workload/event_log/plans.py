@@ -59,7 +59,7 @@ _ROW_BY_ROW = (
 
 
 class Unread(StrEnum):
-    """Why Sieve could not read a scan in an event log completely; each value is text for users."""
+    """Why a scan in an event log could not be read completely; each value is text for users."""
 
     PATH = "scans of paths, not of tables"
     NAME = "scans of tables of other catalogs, or whose names have dots"
