@@ -14,13 +14,18 @@ pytestmark = pytest.mark.iceberg
 
 @pytest.fixture(scope="module")
 def rest(lab: Lab, tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """Adds a catalog to the session; a REST server provides its tables."""
+    """Adds two catalogs to the session; a REST server provides their tables.
+
+    The tables of both catalogs are the same. In the catalog `planned`, the server plans the scans.
+    """
     folder = tmp_path_factory.mktemp("rest")
     with rest_server(folder) as uri:
-        name = "spark.sql.catalog.remote"
-        lab.spark.conf.set(name, "org.apache.iceberg.spark.SparkCatalog")
-        lab.spark.conf.set(f"{name}.type", "rest")
-        lab.spark.conf.set(f"{name}.uri", uri)
+        for catalog, planner in (("remote", "client"), ("planned", "server")):
+            name = f"spark.sql.catalog.{catalog}"
+            lab.spark.conf.set(name, "org.apache.iceberg.spark.SparkCatalog")
+            lab.spark.conf.set(f"{name}.type", "rest")
+            lab.spark.conf.set(f"{name}.uri", uri)
+            lab.spark.conf.set(f"{name}.scan-planning-mode", planner)
         yield
 
 
@@ -50,3 +55,36 @@ def test_a_table_of_a_rest_catalog(lab: Lab) -> None:
         lab.sql("DROP SIEVE INDEX id_sieve ON u")
         lab.check("SELECT * FROM u WHERE id = 55", at_most=11)
         assert lab.sql("SHOW SIEVE INDEXES IN remote.shop") == []
+
+
+@pytest.mark.usefixtures("rest")
+def test_scans_that_the_server_plans(lab: Lab) -> None:
+    """If the server plans a catalog's scans, statements work and queries skip files.
+
+    The files of a query's answer, not Iceberg's metrics, count here: Iceberg reports no files for
+    such a scan.
+    """
+    with lab.settings(AUDITED), namespace(lab, "planned.shop"):
+        create(lab, write__delete__mode="merge-on-read")
+        insert(lab)
+        (made,) = lab.sql("CREATE SIEVE INDEX ON planned.shop.t (id)")
+        assert made[:3] == ("id_sieve", 1, 10)
+
+        def found(query: str, files: int) -> list[tuple[object, ...]]:
+            with lab.setting("spark.sieve.enabled", "false"):
+                rows = lab.sql(query)
+            answer = lab.run(query)
+            assert lab.sql(query) == rows
+            assert answer.files == files
+            return rows
+
+        assert found("SELECT id FROM planned.shop.t WHERE id = 42", 1) == [(42,)]
+        assert found("SELECT id FROM planned.shop.t WHERE id = -1", 0) == []
+        assert found("SELECT max(id) FROM planned.shop.t", 1) == [(99,)]
+        lab.sql("DELETE FROM planned.shop.t WHERE id = 42")
+        assert found("SELECT id FROM planned.shop.t WHERE id = 42", 1) == []
+        lab.sql("INSERT INTO planned.shop.t SELECT 500L, 'late'")
+        lab.sql("REFRESH SIEVE INDEX ON planned.shop.t")
+        assert found("SELECT id FROM planned.shop.t WHERE id = 500", 1) == [(500,)]
+        (checked,) = lab.sql("CHECK SIEVE INDEX ON planned.shop.t")
+        assert checked[2] == "ok"

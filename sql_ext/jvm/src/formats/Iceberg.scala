@@ -157,7 +157,7 @@ object Iceberg extends TableFormat with OnceLogging {
     val tasks = IcebergFiles.tasks(some)
     val rows = new IcebergTaskTable(own, own.scan.readSchema, tasks)
     Some(DataSourceV2ScanRelation(
-      DataSourceV2Relation.create(rows, None, None), IcebergScans.of(own.table, own.options, own.scan.readSchema, tasks),
+      DataSourceV2Relation.create(rows, None, None), IcebergScans.of(own, own.scan.readSchema, tasks),
       scan.output))
   }
 

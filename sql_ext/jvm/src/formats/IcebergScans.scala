@@ -1,6 +1,8 @@
 package org.apache.spark.sql.sieve.formats
 
+import java.util.function.Supplier
 import scala.jdk.CollectionConverters._
+import scala.util.control.NonFatal
 import org.apache.spark.sql.connector.catalog.SupportsRead
 import org.apache.spark.sql.connector.read._
 import org.apache.spark.sql.types.StructType
@@ -44,25 +46,35 @@ object IcebergScans {
    * Iceberg parse the spec of each task of the first scan.
    */
   def narrowed(table: SupportsRead, options: CaseInsensitiveStringMap, own: Scan, some: Seq[AnyRef]): Scan = {
-    val made = scanOf(table, options, own.readSchema)
+    val made = scanOf(table, options, own, own.readSchema)
     if (made.readSchema != own.readSchema) throw new IllegalStateException(s"${made.readSchema} for ${own.readSchema}")
     Reflection.set(made, "groupingKeyType", Reflection.call(own, "groupingKeyType"))
     reset(made, some)
     made
   }
 
-  /** Returns a scan of exactly these tasks. The scan equals no other scan. */
-  def of(table: SupportsRead, options: CaseInsensitiveStringMap, columns: StructType, some: Seq[AnyRef]): Scan = {
-    val made = scanOf(table, options, columns)
+  /** Returns a scan of exactly these tasks of a listing. The scan equals no other scan. */
+  def of(files: IcebergFiles, columns: StructType, some: Seq[AnyRef]): Scan = {
+    val made = scanOf(files.table, files.options, files.scan, columns)
     reset(made, some)
     new ScanOfTasks(made)
   }
 
-  private def scanOf(table: SupportsRead, options: CaseInsensitiveStringMap, columns: StructType): Scan = {
+  /**
+   * Returns a new scan of a table, which opens files in the same way as the given scan. If a REST catalog plans scans,
+   * only a scan that has planned its own tasks has the catalog's credentials for the files. If the given scan has
+   * planned no tasks, the new scan opens files in the same way as the table.
+   */
+  private def scanOf(table: SupportsRead, options: CaseInsensitiveStringMap, own: Scan, columns: StructType): Scan = {
     val builder = table.newScanBuilder(options)
     builder.asInstanceOf[SupportsPushDownRequiredColumns].pruneColumns(columns)
     val made = builder.build()
     if (!isOfQuery(made)) throw new IllegalStateException(s"unknown scan ${made.getClass.getName}")
+    for (planned <- Reflection.field(own, "fileIO").collect { case io: Supplier[_] => io }) {
+      val io: Supplier[Any] = () =>
+        try planned.get catch { case NonFatal(_) => Reflection.call(Reflection.call(table, "table"), "io") }
+      Reflection.set(made, "fileIO", io)
+    }
     made
   }
 

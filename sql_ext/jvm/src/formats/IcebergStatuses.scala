@@ -3,6 +3,7 @@ package org.apache.spark.sql.sieve.formats
 import java.lang.ref.SoftReference
 import java.util.concurrent.ConcurrentHashMap
 import java.util.concurrent.atomic.AtomicInteger
+import scala.util.Try
 import org.apache.hadoop.fs.{FileStatus, Path}
 import org.apache.spark.sql.sieve.base.LruMap
 
@@ -10,7 +11,7 @@ import org.apache.spark.sql.sieve.base.LruMap
  * Caches the statuses of a table's data files for later scans of the table. Without this cache, an index would double
  * the planning time of a scan of 10,000 files, mostly because creating Hadoop's paths takes long.
  */
-private final class IcebergStatuses {
+private final class IcebergStatuses(takesPaths: Boolean) {
   /** The number of files in the largest scan so far. */
   private var most = 0
   private val known = new ConcurrentHashMap[String, IcebergStatus]
@@ -30,11 +31,25 @@ private final class IcebergStatuses {
     else {
       val found = Option(known.get(location)).filter(_.isOf(location, bytes, rows)).getOrElse(
         known.compute(location, (_, old) => if (old != null && old.isOf(location, bytes, rows)) old
-          else IcebergStatuses.made(location, bytes, rows, if (old == null) numbered.getAndIncrement else old.number)))
+          else made(location, bytes, rows, if (old == null) numbered.getAndIncrement else old.number)))
       previous.next = found
       found
     }
   }
+
+  private def made(location: String, bytes: Long, rows: Long, number: Int): IcebergStatus = {
+    // Hadoop has no paths for some names of an object store, such as `a:b/c`.
+    val path = Try(IcebergFiles.path(location)).toOption
+    val status = new FileStatus(bytes, false, 0, 0, rows, path.getOrElse(IcebergStatuses.part.getPath))
+    new IcebergStatus(location, status, path.exists(isPlain(location, _)), number)
+  }
+
+  /**
+   * True if no other location has this path. Hadoop gives the path `a/b` also to the locations `a//b`, `a/./b` and
+   * `a/b/`, but an object store may have a file at each of these locations.
+   */
+  private def isPlain(location: String, path: Path): Boolean =
+    location == path.toString || (takesPaths && (location == path.toUri.getPath || location == path.toString.replaceFirst(":", "://")))
 
   /**
    * False if the cache contains far more files than the largest scan. `files` is the number of files that the next scan
@@ -67,23 +82,23 @@ private object IcebergStatuses {
   /** The status of a task that reads only a part of a data file. */
   val part = new FileStatus(0, false, 0, 0, 0, new Path("/"))
   /** The statuses of the most recently scanned tables. If memory is short, Java removes the statuses. */
-  private val tables = new LruMap[String, SoftReference[IcebergStatuses]](100)
+  private val tables = new LruMap[(String, String), SoftReference[IcebergStatuses]](100)
+
+  /**
+   * The classes with which Iceberg opens files by Hadoop's paths. For these classes, `/a`, `file:/a` and `file:///a` are
+   * locations of one file.
+   */
+  private val ofPaths = Set("HadoopFileIO", "ResolvingFileIO")
 
   /** The statuses of a table's files, for a scan of this number of files. */
   def of(iceberg: AnyRef, files: Int): IcebergStatuses = tables.synchronized {
-    val location = Reflection.call(iceberg, "location").toString
-    Option(tables.get(location)).flatMap(own => Option(own.get)).filter(_.suits(files)).getOrElse {
-      val made = new IcebergStatuses
+    val io = Reflection.call(iceberg, "io").getClass.getSimpleName
+    val key = (Reflection.call(iceberg, "location").toString, io)
+    Option(tables.get(key)).flatMap(own => Option(own.get)).filter(_.suits(files)).getOrElse {
+      val made = new IcebergStatuses(ofPaths(io))
       made.suits(files)
-      tables.put(location, new SoftReference(made))
+      tables.put(key, new SoftReference(made))
       made
     }
-  }
-
-  private def made(location: String, bytes: Long, rows: Long, number: Int): IcebergStatus = {
-    // Hadoop's paths merge adjacent slashes, but an object store may hold both `a/b` and `a//b`.
-    val isPlain = !location.replaceFirst("^[A-Za-z][A-Za-z0-9+.-]*:/*", "").contains("//")
-    val status = new FileStatus(bytes, false, 0, 0, rows, IcebergFiles.path(location))
-    new IcebergStatus(location, status, isPlain, number)
   }
 }

@@ -25,7 +25,7 @@ final class IcebergTaskTable(of: IcebergFiles, columns: StructType, tasks: Seq[A
     new ScanBuilder with SupportsPushDownRequiredColumns {
       private var required = columns
       override def pruneColumns(schema: StructType): Unit = required = schema
-      override def build(): Scan = IcebergScans.of(of.table, of.options, required, tasks)
+      override def build(): Scan = IcebergScans.of(of, required, tasks)
     }
 }
 

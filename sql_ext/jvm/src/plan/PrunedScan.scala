@@ -102,11 +102,12 @@ class PrunedScan(val own: Scan, val index: SieveFileIndex, val filters: Seq[Expr
   override def hashCode: Int = 31 * own.hashCode + question.hashCode
 }
 
-/** The batch of the remaining files, and how many files and bytes the scan reads and skips. */
-private[plan] final case class Remaining(batch: Batch, files: Long, skipped: Long, bytes: Long, bytesSkipped: Long)
+/** The partitions of the remaining files, and how many files and bytes the scan reads and skips. */
+private[plan] final case class Remaining(
+    partitions: () => Array[InputPartition], files: Long, skipped: Long, bytes: Long, bytesSkipped: Long)
 
 private class PrunedBatch(scan: PrunedScan) extends Batch {
-  override def planInputPartitions(): Array[InputPartition] = scan.remaining.batch.planInputPartitions()
+  override def planInputPartitions(): Array[InputPartition] = scan.remaining.partitions()
   override def createReaderFactory(): PartitionReaderFactory = scan.readers
   override def equals(other: Any): Boolean = other match {
     case that: PrunedBatch => scan == that.of
@@ -154,11 +155,13 @@ object PrunedScan extends OnceLogging {
     val left = if (index.showsSplits) index.listFiles(Nil, filters) else index.listRanges(Nil, filters)
     val (files, skipped) = (Pruned.files(left), index.metrics("numFilesSkipped").value)
     val (bytes, bytesSkipped) = (Pruned.bytes(left), index.metrics("bytesSkipped").value)
-    def all = Remaining(scan.own.toBatch, files + skipped, 0, bytes + bytesSkipped, 0)
+    def all = Remaining(() => scan.own.toBatch.planInputPartitions(), files + skipped, 0, bytes + bytesSkipped, 0)
     if (skipped == 0 && bytesSkipped == 0) all
-    else try Remaining(
-      TableFormat.of(index.relation).narrowed(index.relation, left).toBatch, files, skipped, bytes, bytesSkipped)
-    catch {
+    else try {
+      // If Iceberg cannot plan the second scan's partitions, the query must not fail, but read all files.
+      val partitions = TableFormat.of(index.relation).narrowed(index.relation, left).toBatch.planInputPartitions()
+      Remaining(() => partitions, files, skipped, bytes, bytesSkipped)
+    } catch {
       case e @ Failure() =>
         val problem = s"${index.table.identifier.unquotedString} is read in full, because its scan cannot skip files: $e"
         if (Settings.strict(index.executing)) throw new SieveException("SIEVE_STRICT", problem, state = "55000")
