@@ -76,13 +76,13 @@ def build(
         encoder: the encoder for the arrays' type.
         shape: one of `SHAPES`.
         budget: the maximum number of bytes.
-        hashes: the hashes of each file's values; a map needs these if the key codes are not exact.
-        batch: the number of rows per batch, and also the number of values that a task buffers.
+        hashes: the hashes of each file's values. A map needs hashes if the key codes are not exact.
+        batch: the number of rows per batch. A task buffers the same number of values.
         tasks_a_file: the number of tasks that share the batches of each file.
-        borders: the key codes at which the domain is divided; each part of the domain gets its own
+        borders: the key codes that divide the domain. Each part of the domain gets its own
             segments.
         bits: the number of bits of a map's fingerprints.
-        payback: the gain that each byte of the run must bring; with None, the run uses the whole
+        payback: the gain that each byte of the run must bring. With None, the run uses the whole
             budget.
         sizes: the size of each file in bytes; None means files of equal size.
     """
@@ -123,7 +123,7 @@ def build(
 
 
 def _stop(query_model, n_files, budget, payback):
-    """A stopping rule for files of 100 bytes, and for probes that match no file."""
+    """A stopping rule of a build, for files of 100 bytes and for probes that match no file."""
     points = np.stack([query_model.codes, query_model.codes], axis=1)
     price = Payback(n_files, 100 * n_files, payback).price
     return Stop(price, budget, 0, (points, points, points), dict.fromkeys(KINDS, 0.0))

@@ -1,4 +1,7 @@
-"""Builds index versions on disk without Spark; also contains a store that records its reads."""
+"""Builds index versions on disk without Spark.
+
+The module also contains a store that records its reads.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +33,7 @@ PARTS = {"format": "parquet x"}
 """The parts of the reader's fingerprint."""
 
 Row = tuple[str, int, int, int, int, int, bytes]
-"""The row of one segment in a run file: shape, first, last, keys, rows, blocks, payload."""
+"""A run file's row for one segment: shape, first, last, keys, rows, blocks, payload."""
 
 
 def row(segment: Segment) -> Row:
@@ -83,7 +86,7 @@ def run_file_bytes(rows: Sequence[Row]) -> bytes:
 
 
 def write_version(folder: Path, runs: Sequence[RunRef], locations: Locations) -> Manifest:
-    """Writes a version with these runs and these locations, whose paths are below `ROOT`."""
+    """Writes a version with the given runs and locations. Paths of locations are below `ROOT`."""
     data = render_locations(locations, (ROOT,))
     path = folder / "locations" / f"{'cd' * 16}.parquet"
     path.parent.mkdir(parents=True)
@@ -103,7 +106,7 @@ def write_version(folder: Path, runs: Sequence[RunRef], locations: Locations) ->
 
 
 def plain_locations(n: int) -> Locations:
-    """A list of files with ten rows each; no row has NULL or NaN."""
+    """A list of files with ten rows each, without NULL or NaN."""
     ones = np.ones(n, np.int64)
     paths = tuple(f"{ROOT}/{k}" for k in range(n))
     return Locations(paths, states_of(n), ones, ones, ones * 10, ones * 0, ones * 0, np.arange(n))

@@ -6,7 +6,7 @@ from __future__ import annotations
 def tour(table: str) -> list[str]:
     """The statements for a new table of eight files.
 
-    The first six statements create an index and use it; the last two drop it.
+    The first six statements create and use an index; the last two drop the index.
     """
     rows = "SELECT /*+ REPARTITION_BY_RANGE(8, a) */ id AS a FROM range(1000) AS r(id)"
     return [

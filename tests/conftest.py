@@ -21,31 +21,31 @@ from spark_session import THRIFT_PORT, Lab, start_session
 from xdist.scheduler import LoadFileScheduling
 
 # Every JVM of a test run (driver, executor, metastore or beeline) lives for seconds or minutes. In
-# so short a time, the JVM's second compiler (C2) and a parallel collector cost more time than they
-# save. Without C2 and a parallel collector, a test run takes a third less CPU time. With only one
-# compiler, the JVM's default code cache would be a fifth of the usual size. Spark's generated code
-# would fill this cache, and the JVM would discard code and compile it again (which costs another
-# sixth of the CPU time). By default, a JVM starts its first full collection when class data reaches
-# 21 MB, which happens soon. Hadoop starts a `chmod` process for each file and folder that it makes;
-# VFORK starts processes fastest.
+# such a short life, the JVM's second compiler (C2) and a parallel collector cost more time than
+# they save. Without C2 and a parallel collector, a test run takes a third less CPU time. With only
+# one compiler, the JVM makes its code cache a fifth of the usual size by default. Spark's generated
+# code would fill such a small cache. The JVM would then discard code and compile the code again,
+# which costs a sixth of the CPU time. By default, a JVM starts its first full collection when class
+# data reaches 21 MB, which happens soon. Hadoop starts a `chmod` process for each new file and
+# folder. VFORK is the fastest way to start a process.
 JVM_OPTIONS = (
     "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:ReservedCodeCacheSize=240m "
     "-XX:MetaspaceSize=256m -Djdk.lang.Process.launchMechanism=VFORK"
 )
 os.environ.setdefault("JDK_JAVA_OPTIONS", JVM_OPTIONS)
 # By default, a heap starts with a 64th of the machine's memory, and a third of the heap is for new
-# objects. With so small a heap, the JVM would collect new objects every second, and copy the
-# survivors each time.
+# objects. With such a small heap, the JVM would collect new objects every second, and each time
+# copy all objects still in use.
 _HEAP = "-Xms896m -Xmn512m"
-# If `make test` has made a class archive, drivers load it, and then start in half the time. A JVM
-# ignores an archive that was made from different jars.
+# If `make test` has made a class archive, drivers load the archive and start in half the time. A
+# JVM ignores an archive that was made from different jars.
 _ARCHIVE = Path(__file__).parent.parent / "build" / "spark-4.1.jsa"
 _ARCHIVED = f"-XX:SharedArchiveFile={_ARCHIVE} -Xlog:disable" if _ARCHIVE.exists() else ""
 os.environ.setdefault("SPARK_SUBMIT_OPTS", f"{JVM_OPTIONS} {_HEAP} {_ARCHIVED}")
 
 
-# Hypothesis gets no deadline, because the time of an example depends more on the machine than on
-# the code.
+# Hypothesis gets no deadline, because an example's time depends more on the machine than on the
+# code.
 settings.register_profile("sieve", deadline=None, print_blob=True)
 settings.load_profile("sieve")
 
@@ -55,7 +55,7 @@ SHARING = {
     "tests/fault/test_metastore_gone.py": "metastore",
     "tests/fault/test_two_drivers.py": "metastore",
 }
-"""The folders and files whose tests share servers, with the names of the servers."""
+"""Maps folders and files to the name of the servers that their tests share."""
 
 
 class _OneSite(LoadFileScheduling):
@@ -81,7 +81,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Adds the mark `long` to the cases of a test that its mark `sampled` leaves out."""
+    """Adds the mark `long` to the test cases that the mark `sampled` leaves out."""
     cases: Counter[tuple[Path, str]] = Counter()
     for item in items:
         sampled = item.get_closest_marker("sampled")
@@ -99,7 +99,7 @@ _watch = pytest.StashKey[threading.Timer]()
 def pytest_timeout_set_timer(item: pytest.Item, settings: Any) -> None:
     """Shortly before a test times out, makes the test's JVMs print what their threads wait for.
 
-    At the time-out, the process ends. Failing only the test is not enough: PySpark would call the
+    At the time-out, ends the process. It is not enough to fail the test: PySpark would call the
     hung JVM again.
     """
     item.stash[_watch] = threading.Timer(
@@ -121,8 +121,8 @@ def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
     """The Spark session of the test run."""
     with socket.create_server(("localhost", 0)) as free:
         port = str(free.getsockname()[1])
-    # Hive keeps the settings from the first use of the metastore, so the port is set before the
-    # server starts.
+    # Hive keeps the settings of its first use of the metastore. So this fixture sets the port
+    # before the server starts.
     spark = start_session(tmp_path_factory.mktemp("spark"), **{THRIFT_PORT: port})
     yield Lab(spark)
     spark.stop()

@@ -17,7 +17,7 @@ DBT = HOME / "build" / "dbt" / "bin" / "dbt"
 
 
 class Project:
-    """A copy of the dbt example and a copy of the package, which run on a Spark server.
+    """Copies of the dbt example and of the package. They run on a Spark server.
 
     Args:
         folder: the folder that contains both copies.
@@ -66,12 +66,12 @@ class Project:
             return cursor.fetchall()
 
     def indexes(self) -> dict[tuple[str, str], tuple[str, int]]:
-        """A dict from the names of a table and its index to the index's state and version."""
+        """The state and version of each index, by the names of table and index."""
         rows = self.sql("SELECT table, index, state, version FROM sieve_indexes('shop')")
         return {(table, index): (state, version) for table, index, state, version in rows}
 
     def changes(self, table: str, index: str) -> list[str]:
-        """The changes that made the versions of an index, the newest version first."""
+        """For each version of an index, the change that made the version, newest first."""
         rows = self.sql(f"SELECT index, change FROM sieve_versions('shop.{table}')")
         return [change for name, change in rows if name == index]
 

@@ -37,13 +37,12 @@ def segments_of_cells(draw: st.DrawFn, most: int = 4) -> list[Cells]:
 @st.composite
 def _cells(draw: st.DrawFn, first: int, last: int) -> Cells:
     span = last - first
-    # A cell spans at least 2^-16 of the codes, so that an entry's record is short enough to be
-    # packed.
+    # A cell spans at least 2^-16 of the codes. So an entry's record is short enough for packing.
     least = max(0, span.bit_length() - 16)
     shift = [draw(st.integers(least, 63))]
     start = [0]
     if span > 1 and draw(st.booleans()):
-        # As in a real payload, the width of a piece of the grid has few significant bits.
+        # As in a real payload, the width of each piece of the grid has few significant bits.
         start.append(1 << draw(st.integers(0, span.bit_length() - 1)))
         shift.append(draw(st.integers(least, 63)))
     grid = Grid.of(first, last, np.array(start, np.uint64), np.array(shift, np.uint8))

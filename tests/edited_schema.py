@@ -1,4 +1,4 @@
-"""Changes a table's schema in ways for which Spark has no statement."""
+"""Changes a table's schema in ways that no Spark statement offers."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from spark_session import Lab
 
 
 def edit_schema(lab: Lab, table: str, edit: Callable[[str], str]) -> None:
-    """Changes a table's columns; `edit` gets and returns the schema as JSON."""
+    """Changes a table's columns. The function `edit` gets and returns the schema as JSON."""
     database = lab.spark.catalog.currentDatabase()
     catalog = lab.spark._jsparkSession.sharedState().externalCatalog()
     before = catalog.getTable(database, table).schema().json()

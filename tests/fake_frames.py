@@ -1,8 +1,8 @@
-"""Data frames that replace PySpark's: rows in partitions, computed eagerly without Spark.
+"""Data frames that replace PySpark's data frames and need no Spark.
 
-As on executors, the steps of a build get Arrow batches; here, batches have few rows, and partitions
-run one after another. The frames have only the methods that `sieve` uses. `use` installs the
-functions that make columns.
+A frame has rows in partitions, and computes them eagerly. As on executors, the steps of a build get
+Arrow batches. Here, batches have few rows, and partitions run one after another. The frames have
+only the methods that `sieve` uses. `use` installs the functions that make columns.
 """
 
 from __future__ import annotations
@@ -43,10 +43,10 @@ Values = dict[str, Any]
 
 @dataclass(frozen=True, eq=False)
 class Col:
-    """A column, that is, a name and the function that computes the column's value from a row.
+    """A column: a name, and the function that computes the column's value from a row.
 
     Attributes:
-        source: the column whose type applies if this column has no type of its own.
+        source: another column, whose type applies if this column has no type.
         fold: the function that combines the values of all rows, if this column is an aggregate.
     """
 
@@ -168,7 +168,7 @@ class Cluster:
 
     Attributes:
         calls: the names of the calls that have a side effect, in call order.
-        sent: the values that were broadcast and are not destroyed yet.
+        sent: the broadcast values that no caller has destroyed yet.
     """
 
     master: str = "local[2]"
@@ -407,7 +407,7 @@ class _Writer:
 
 
 def write_file(path: str, schema: pa.Schema, rows: Sequence[Sequence[Any]], **options: str) -> None:
-    """Replaces `CatalogTable.write_file`, and uses no Spark."""
+    """Replaces `CatalogTable.write_file`, but uses no Spark."""
     file = Path(path.removeprefix("file:") + ".parquet")
     file.parent.mkdir(parents=True, exist_ok=True)
     pq.write_table(

@@ -1,6 +1,6 @@
-"""Scans without Spark: a query for one key of a `fake_spark` table skips files as with the shim.
+"""Scans without Spark: queries for one key of a `fake_spark` table skip files as in Spark.
 
-The front end is real: it parses the request, looks up keys, and returns the answer and the
+The front end is real. It parses the request, looks up keys, and returns the answer and the
 dictionary of files.
 """
 

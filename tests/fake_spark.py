@@ -1,9 +1,10 @@
-"""Runs statements without Spark, on fakes: a table of text files, and a metastore that is one file.
+"""Runs statements without Spark, on fakes.
 
-Every part of an index is real: grammar, statements, stores, index files and pruning. Fakes replace
-only what Spark does: the catalog's entry point, the reading of a column, and the writing of a run.
-A statement therefore takes milliseconds, so tests can inject a fault at each call and kill hundreds
-of processes. A location is a file, or a range of three keys in a file.
+A fake table consists of text files; the fake metastore is one file. Every part of an index is real:
+grammar, statements, stores, index files and pruning. Fakes replace only Spark's work: the catalog's
+entry point, the reading of a column, and the writing of a run. A statement therefore takes
+milliseconds, so tests can inject a fault at each call and kill hundreds of processes. A location is
+a file, or a range of three keys in a file.
 """
 
 from __future__ import annotations
@@ -54,7 +55,7 @@ MODES = ("files", "ranges")
 """The kinds of location that `without_spark` can use."""
 KEYS_A_RANGE = 3
 MARK = "e" * 64
-"""A stand-in for the hash of the reader's fingerprint."""
+"""Stands in for the hash of the reader's fingerprint."""
 PARTS = {"format": "parquet x"}
 """The parts of the reader's fingerprint."""
 
@@ -104,7 +105,7 @@ class Warehouse:
         return told
 
     def alter(self, name: str, change: Callable[[dict[str, str]], dict[str, str]]) -> None:
-        """Changes a table's properties atomically, as the metastore changes one property."""
+        """Changes a table's properties atomically, as a metastore changes a single property."""
         path = self.folder / f"{name}.properties"
         with (self.folder / f"{name}.lock").open("a") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
@@ -225,7 +226,7 @@ def calling(seam: Seam, what: str, of: str) -> Iterator[None]:
 
 
 class PlainTable(CatalogTable):
-    """A table whose rows are read by Python, without Spark."""
+    """A table whose rows Python reads, without Spark."""
 
     def __init__(self, warehouse: Warehouse, name: str, seam: Seam) -> None:
         super().__init__(Access(warehouse, name, seam), None)  # type: ignore[arg-type]
@@ -246,7 +247,7 @@ class PlainTable(CatalogTable):
 
 @dataclass(frozen=True, slots=True)
 class SeamStore(LocalStore):
-    """A local store that calls the hook `seam` at each of its own calls."""
+    """A local store that calls the hook `seam` before and after each call."""
 
     seam: Seam = no_fault
 
@@ -295,7 +296,7 @@ class PlainStatement(StatementContext):
         return self.table(name)
 
     def plan_column(self, table: Sequence[str], column: Sequence[str]) -> None:
-        """Does nothing, because the user may query every column."""
+        """Does nothing, because the user has the right to query every column."""
 
     def check_executors(self, table: CatalogTable, types: Sequence[str]) -> None:
         """Does nothing, because this process does the work of executors."""
@@ -385,7 +386,7 @@ def build_run(
     index_dir: str,
     **_words: Any,
 ) -> BuiltRun:
-    """Replaces `build_run`, and uses no Spark: builds one run file of equal-width blocks."""
+    """Replaces `build_run` without Spark: builds one run file of equal-width blocks."""
     pairs = sorted((key, k) for k, keys in enumerate(frame) for key in keys)
     rows = np.array([len(keys) for keys in frame], np.int64)
     # A file without rows gets an unknown row count, so queries always read this file.
@@ -407,7 +408,7 @@ def build_run(
 
 
 def write_run(rows: Sequence[RunRow], uri: str, _claim: str) -> None:
-    """Replaces `sieve.indexing.write_run.write_rows`, and uses no Spark."""
+    """Replaces `sieve.indexing.write_run.write_rows` without Spark."""
     folder = Path(uri.removeprefix("file:"))
     folder.mkdir(parents=True)
     (folder / "part-00000.parquet").write_bytes(run_file_bytes(rows))
@@ -419,7 +420,7 @@ def without_spark(mode: str = "files") -> Iterator[None]:
     """In the block, builds run without Spark, and no file is synced to the disk.
 
     In the mode ``ranges``, builds divide files with more than `KEYS_A_RANGE` keys into ranges.
-    Writes survive a killed process even without a sync; `test_power_cut` checks the syncs.
+    Written data survives a killed process even without a sync. `test_power_cut` checks the syncs.
     """
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(os, "fsync", lambda _: None)

@@ -27,12 +27,12 @@ GROUPS = ("math_funcs", "datetime_funcs", "string_funcs", "conversion_funcs", "b
 """The groups of functions that can have a number, a date or a time as argument."""
 
 _LIKE = {True: ("l", "f", "x"), False: ("d", "ts", "n")}
-"""The columns that replace a number, and those that replace any other constant."""
+"""Two groups of columns: the first group replaces numbers, the second all other constants."""
 
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """The shim's answer about a call: for which values of a column the call preserves the order."""
+    """The shim's answer about a call: the column values for which the call preserves the order."""
 
     call: str
     column: str
@@ -59,7 +59,7 @@ def names(lab: Lab) -> dict[str, str]:
 
 
 def calls(lab: Lab, name: str) -> list[list[str]]:
-    """The calls in a function's documented examples, but with a column in place of one argument."""
+    """The calls in a function's documented examples, with a column in place of one argument."""
     if name in OPERATORS:
         return [[f"{c} {name} 3", f"3 {name} {c}"] for c in COLUMNS]
     found = []
@@ -72,7 +72,7 @@ def calls(lab: Lab, name: str) -> list[list[str]]:
 
 
 def claims(lab: Lab, texts: Sequence[str]) -> list[Claim]:
-    """Asks the shim about these calls; returns an entry for each call.
+    """Asks the shim about the given calls; returns an entry for each call.
 
     The result has no entry for calls that Spark refuses.
     """

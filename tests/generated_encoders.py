@@ -21,7 +21,7 @@ BYTES = st.one_of(
 
 @st.composite
 def splits(draw, values):
-    """Split points, with or without an alphabet; they are random or close to some of the values."""
+    """Split points, with or without an alphabet, at random or close to some of the values."""
     near = st.builds(lambda value, cut, more: value[:cut] + more, values, st.integers(0, 30), SHORT)
     starts = draw(st.sets(st.one_of(near, BYTES).map(lambda s: s.rstrip(b"\0")), min_size=1))
     points = [Point(start, draw(st.integers(0, len(start)))) for start in sorted(starts)]
@@ -31,16 +31,16 @@ def splits(draw, values):
 
 @st.composite
 def encoders(draw, values, kind="binary"):
-    """Encoders of strings or binary, with split points; some encoders use a common prefix."""
+    """Encoders of strings or binary, with split points; some use a common prefix."""
     prefix = draw(st.one_of(st.just(b""), values, SHORT))
     cut = values.map(lambda value: value.removeprefix(prefix))
     return Encoder(kind, prefix, draw(splits(cut)))
 
 
 def encoders_for(kind, values):
-    """Encoders that are possible for a run of these values.
+    """Encoders that a build could choose for a run of the given values.
 
-    In some cases, the encoder's prefix, split points and window are chosen to suit the values.
+    In some cases, the encoder's prefix, split points and window suit the values.
     """
     if kind.name.startswith("decimal(38"):
         low = st.sampled_from(kind.values).map(lambda value: value - (value > 0))

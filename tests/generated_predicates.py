@@ -26,7 +26,7 @@ def draw_predicate(rng: random.Random, table: GeneratedTable, depth: int = 3) ->
     if rng.random() < 0.04:
         constant = rng.choice(["TRUE", "FALSE", "CAST(NULL AS BOOLEAN)"])
         return rng.choice([constant, "p = 'a'", "p IS NULL", "rid % 3 = 0"])
-    # Most terms use indexed columns, because terms without an index do not test any skipping.
+    # Most terms use indexed columns, because only these terms test skipping.
     indexed = [c for c in table.columns if c.sql in table.indexed]
     column = rng.choice(indexed if rng.random() < 0.8 else list(table.columns))
     (form,) = rng.choices(list(_LEAVES), list(_LEAVES.values()))
@@ -96,7 +96,7 @@ def _comparison(rng: random.Random, column: GeneratedColumn) -> str:
 
 
 def _membership(rng: random.Random, column: GeneratedColumn) -> str:
-    # For IN lists of 10 constants or more, Spark evaluates IN with a set instead of comparisons.
+    # From 10 constants on, Spark evaluates IN with a set instead of comparisons.
     values = [_value(rng, column) for _ in range(rng.choice([1, 2, 5, 14]))]
     if rng.random() < 0.2:
         values.append(None)

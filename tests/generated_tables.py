@@ -22,7 +22,7 @@ ZONES = (
 ).split()
 FORMATS = ("parquet", "parquet", "parquet", "orc", "orc", "csv", "json")
 _MICROS_PER_DAY = 86_400_000_000
-# In the time zones above, clocks were set back at these instants, or a day was skipped.
+# At these instants, the clocks of the time zones above went back or skipped a day.
 _TURNS = tuple(
     int(dt.datetime.fromisoformat(text).replace(tzinfo=dt.UTC).timestamp()) * 1_000_000
     for text in (
@@ -48,7 +48,7 @@ class Kind:
 
 @dataclass(frozen=True, slots=True)
 class GeneratedColumn:
-    """A column or a leaf of a struct, that is, its SQL name and some of its values."""
+    """The SQL name and some of the values of a column or of a leaf of a struct."""
 
     sql: str
     kind: Kind
@@ -115,7 +115,7 @@ def _decimal(precision: int, scale: int) -> Callable[[random.Random], Decimal]:
 def _days(rng: random.Random) -> int:
     how = rng.random()
     if how < 0.1:
-        # The days are 0001-01-01, those around the Gregorian reform, and 9999-12-31.
+        # The days are 0001-01-01, days around the Gregorian reform, and 9999-12-31.
         return rng.choice([-719162, -141428, -141427, -141418, -141417, 2932896])
     if how < 0.3:
         return rng.choice(_TURNS) // _MICROS_PER_DAY + rng.randint(-2, 2)
@@ -176,7 +176,7 @@ KINDS = (
 
 
 def draw_table(rng: random.Random, staging: Path) -> GeneratedTable:
-    """Generates a table; writes each table file's rows to a Parquet file below ``staging``."""
+    """Generates a table; writes the rows of each table file to a Parquet file below ``staging``."""
     format_name = rng.choice(FORMATS)
     kinds = [k for k in KINDS if k.family != "binary" or format_name != "csv"]
     chosen = rng.sample(kinds, k=rng.randint(3, 4))
@@ -225,7 +225,7 @@ def _write(
 def file_values(rng: random.Random, column: GeneratedColumn, size: int, number: int) -> list[Any]:
     """Returns the values of one file; some of these values are NULL.
 
-    Each file draws from a random subset of the column's values, so that files differ.
+    Files differ, because each file draws from a random subset of the column's values.
     """
     pool = column.pool
     how = rng.random()

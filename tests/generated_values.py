@@ -1,4 +1,4 @@
-"""Values of every indexable type, among them the least and the greatest value of the type."""
+"""Values of every indexable type, including the type's least and greatest value."""
 
 from __future__ import annotations
 
@@ -48,8 +48,8 @@ class Kind:
             width = pa.int32() if self.name == "date" else pa.int64()
             return pa.array(values, width).cast(self.arrow)
         if self.name.startswith("decimal"):
-            # The value is converted from text, because arithmetic would round it to the decimal
-            # context's 28 digits.
+            # Arithmetic would round the value to the 28 digits of the decimal context, so the value
+            # is made from text.
             scale = self.arrow.scale
             values = [None if v is None else Decimal(f"{v}E-{scale}") for v in values]
         return pa.array(values, self.arrow)

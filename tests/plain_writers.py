@@ -42,13 +42,13 @@ def started(target: Callable[..., None], *args: object) -> ForkServerProcess:
 
 
 def struck(folder: Path, statement: str, at: str, number: int, how: signal.Signals) -> None:
-    """Runs a statement, and sends a signal to this process at the n-th call with a given prefix.
+    """Runs a statement, and signals its own process at the n-th call with a given prefix.
 
     Args:
         folder: the folder of the warehouse.
         statement: the statement to run.
-        at: the prefix that a call's name must have to be counted.
-        number: the number n, from 1; if the statement makes fewer such calls, the process ends with
+        at: only calls whose names have this prefix count.
+        number: the number n, from 1. If the statement makes fewer such calls, the process ends with
             status 0.
         how: the signal to send, SIGKILL or SIGSTOP.
     """
@@ -75,7 +75,7 @@ def begun(folder: Path, statement: str) -> None:
 
 
 def busy(folder: Path, seed: int, statements: int, out: Path) -> None:
-    """Creates, refreshes and drops indexes of a table that others use; reports the outcomes."""
+    """Creates, refreshes and drops indexes of a table in use; reports the outcomes."""
     chance, warehouse = random.Random(seed), Warehouse(folder)
     ends: Counter[str] = Counter()
     with without_spark():

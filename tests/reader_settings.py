@@ -1,4 +1,4 @@
-"""Lists reader settings: some change the values of certain columns, and others change none."""
+"""Lists reader settings: some change values of certain columns, and others change no value."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ _ORC = [
     ("spark.sql.orc.impl", "hive"),
     ("orc.force.positional.evolution", "true"),
     ("orc.skip.corrupt.data", "true"),
-    # With the setting below, ORC's reader converts the types in a file, for example days to text.
+    # With the next setting, ORC's reader converts the types in a file, for example days to text.
     ("orc.proleptic.gregorian", "true"),
     # ORC also accepts this name for `orc.skip.corrupt.data`.
     ("hive.exec.orc.skip.corrupt.data", "true"),
@@ -110,7 +110,7 @@ WITHOUT_EFFECT = {
     "spark.sql.orc.enableNestedColumnVectorizedReader": "false",
     "spark.sql.files.supportSecondOffsetFormat": "false",
 }
-"""Settings of Parquet and ORC that change no value, and one setting that only text readers use."""
+"""Parquet and ORC settings that change no value, and a setting that only text readers use."""
 INFERENCE = {
     "spark.sql.parquet.mergeSchema": "true",
     "spark.sql.orc.mergeSchema": "true",
@@ -120,13 +120,13 @@ INFERENCE = {
     "spark.sql.parquet.inferTimestampNTZ.enabled": "false",
     "spark.sql.legacy.parquet.nanosAsLong": "true",
 }
-"""Settings by which Spark infers schemas and types; such settings affect no value of a table."""
+"""Settings for Spark's inference of schemas and types; they affect no value of a table."""
 DAY, HOUR = "DATE '1970-01-06'", "TIMESTAMP '1970-01-01 05:00:00 UTC'"
 FIVE = {"id": "5", "d": DAY, "ts": HOUR, "s": "'text 5'", "x": "5"}
 _FORMAT = {"ids_t": "parquet_t", "default_t": "parquet_t"}
 COLUMNS = [(table, column) for table, columns in READ.items() for column in columns]
 _FIRST: dict[tuple[str, str], tuple[str, str]] = {}
-"""By format and setting: table and column of the only entry in `FLIPS` without the mark `long`."""
+"""For each format and setting, the table and column of the `FLIPS` entry that `make test` runs."""
 FLIPS = [
     pytest.param(
         table,

@@ -43,8 +43,8 @@ FRUGAL = {
     "spark.log.level": "WARN",
     # The explain mode determines the format of each plan in the UI.
     "spark.sql.ui.explainMode": "simple",
-    # For each broadcast, Spark clears a buffer of one block (4 MB by default); for each sort or
-    # aggregation, it clears a buffer of one page (32 MB). Tests have only a few kB of data, so
+    # For each broadcast, Spark clears a buffer of one block (4 MB by default). For each sort or
+    # aggregation, Spark clears a buffer of one page (32 MB). Tests have only a few kB of data, so
     # smaller buffers reduce a query's CPU time by a tenth.
     "spark.broadcast.blockSize": "128k",
     "spark.buffer.pageSize": "1m",
@@ -63,7 +63,7 @@ In Spark 3.5, Parquet has no limit on the rows of a row group.
 """
 
 _TICK = 0.01
-"""Seconds by which a file's time may lag behind the clock, because a kernel counts in ticks."""
+"""A kernel counts in ticks, so a file's time may lag behind the clock by this many seconds."""
 _METASTORE = "spark.hadoop.javax.jdo.option.ConnectionURL"
 _WRITES = re.compile(
     r"\s*(CREATE\s+(OR\s+REPLACE\s+)?TABLE|INSERT|UPDATE|DELETE|MERGE|FROM|WITH)\b", re.IGNORECASE
@@ -72,7 +72,7 @@ _WRITES = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """A query's rows with their counts, and the number of data files that its scans read."""
+    """A query's rows with counts, and the number of data files that the query's scans read."""
 
     rows: Counter[str]
     files: int
@@ -173,7 +173,7 @@ class Lab:
 
 
 def together(queries: Iterable[str]) -> str:
-    """Combines many queries into one faster query, whose rows contain each query's number."""
+    """Combines many queries into one faster query. Each row has the number of its query."""
     row = "to_json(struct(*), map('ignoreNullFields', 'false'))"
     branches = (f"SELECT {k} AS k, {row} AS r FROM ({query})" for k, query in enumerate(queries))
     return " UNION ALL ".join(branches)
@@ -245,7 +245,7 @@ def start_session(folder: Path, **conf: str) -> SparkSession:
             "spark.driver.memory": "2g",
             "spark.sql.session.timeZone": "UTC",
             # With a short time-out, tests would fail on a busy machine. Tests about time-outs set a
-            # shorter one themselves.
+            # shorter time-out themselves.
             "spark.sieve.prune.timeout": "30s",
             "spark.sieve.start.timeout": "120s",
         }
@@ -261,8 +261,7 @@ def start_session(folder: Path, **conf: str) -> SparkSession:
 def _age_files(spark: SparkSession, warehouse: Path) -> None:
     """Makes the files that a statement writes two seconds older.
 
-    A build waits until the newest file is a second old, so backdated files save the tests this
-    time.
+    A build waits until the newest file is a second old. Backdated files save the tests this wait.
     """
     run = spark.sql
 
@@ -273,8 +272,8 @@ def _age_files(spark: SparkSession, warehouse: Path) -> None:
             for path in (Path(at, name) for at, _, names in os.walk(warehouse) for name in names):
                 with suppress(FileNotFoundError):
                     written = path.stat().st_mtime
-                    # An index may already contain the older files, so the test backdates only new
-                    # files.
+                    # An index may already contain the older files, so this function backdates only
+                    # new files.
                     if written >= started:
                         os.utime(path, (written - 2, written - 2))
         return frame

@@ -1,4 +1,4 @@
-"""Decodes an answer of the front end as the driver does: flags, files, parts of files."""
+"""Decodes an answer of the front end as the driver does: flags, files, and parts of files."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def paths_of(dictionary: Mapping[str, Any]) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A file that is read in part: cuts (byte offsets), footer length, and skipped ranges."""
+    """A partly read file: its cuts (byte offsets), footer length, and skipped ranges."""
 
     cuts: list[int]
     footer: int

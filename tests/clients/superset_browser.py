@@ -80,7 +80,7 @@ class Browser:
         self.wait(lambda: "/login" not in self._driver.current_url)
 
     def wait(self, done: Any) -> Any:
-        """Calls a function repeatedly until its result is true, and returns this result."""
+        """Calls a function until its result is true; returns the true result."""
         ignored = (Exception,)  # elements appear and disappear while the browser draws a page
         waiting = WebDriverWait(self._driver, WAIT_S, 0.2, ignored_exceptions=ignored)
         return waiting.until(lambda _: done())

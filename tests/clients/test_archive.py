@@ -1,4 +1,4 @@
-"""Runs `sieve archive` as a user types it; later starts of Spark use the class archive."""
+"""Runs `sieve archive` as a user types it. Later starts of Spark use the class archive."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ pytestmark = pytest.mark.tools
 
 def test_a_later_start_maps_the_archive(tmp_path: Path) -> None:
     """After `sieve archive`, Spark loads classes from the archive, and prints nothing about it."""
-    # The test run's own options load an archive, so Java could not write another one.
+    # The test run's own options load an archive. With these options, Java could not write another
+    # archive.
     cache = {
         "XDG_CACHE_HOME": str(tmp_path / "cache"),
         "SPARK_SUBMIT_OPTS": "",

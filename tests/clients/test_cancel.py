@@ -1,4 +1,4 @@
-"""Cancels a long CREATE in each client, by the means that the client offers."""
+"""Cancels a long CREATE in each client, in the way that the client offers."""
 
 from __future__ import annotations
 
@@ -87,8 +87,8 @@ def shell(site: Site, *args: str) -> Iterator[tuple[subprocess.Popen[str], Path]
     program = str(Path(sys.executable).with_name("sieve"))
     with output.open("w") as sink:
         process = subprocess.Popen(
-            # `env` restores the default handling of Ctrl-C: if the test run ignores Ctrl-C, so do
-            # its child processes.
+            # If the test run ignores Ctrl-C, its child processes do, too. So `env` restores the
+            # default handling of Ctrl-C.
             ["env", "--default-signal=INT", program, *args],
             cwd=site.folder, stdin=subprocess.PIPE, stdout=sink, stderr=sink, text=True,
             start_new_session=True,
@@ -162,7 +162,7 @@ def test_pyhive(site: Site) -> None:
 
 @pytest.mark.usefixtures("slow")
 def test_a_time_out(site: Site) -> None:
-    """If the query time-out of a JDBC client expires during a CREATE, the CREATE ends."""
+    """A CREATE ends when the query time-out of a JDBC client expires."""
     with thrift_session(site.thrift_port) as connection:
         with leaves_nothing(site, site.ui_port):
             request = ttypes.TExecuteStatementReq(

@@ -37,7 +37,7 @@ def test_spark_sql(site: Site) -> None:
 
 @pytest.mark.long
 def test_spark_submit(site: Site, tmp_path: Path) -> None:
-    """A PySpark script run by spark-submit creates, uses, explains, shows and drops an index."""
+    """With spark-submit, a PySpark script creates, uses, explains, shows and drops an index."""
     (tmp_path / "client_smoke.py").write_text(SCRIPT)
     text = ";".join(tour("by_submit"))
     output = site.sieve("submit", *site.metastore_option, str(tmp_path / "client_smoke.py"), text)
@@ -80,7 +80,7 @@ def test_pyhive(site: Site) -> None:
         status = refused.value.args[0].status
         assert status.sqlState == "42P01"
         assert "[SIEVE_UNKNOWN_TABLE]" in status.errorMessage
-        # Some clients show the error's whole text, so the message must come first in this text.
+        # Some clients show the whole text of an error, so the text must begin with the message.
         shown = str(refused.value)
         assert 0 < shown.index("[SIEVE_UNKNOWN_TABLE]") < shown.index("runningQueryError")
     check(lines)
@@ -115,7 +115,7 @@ def test_settings_of_a_connection_string(site: Site) -> None:
 
 
 def test_sessions_of_one_server_are_separate(site: Site) -> None:
-    """Two sessions of one server use different databases, and each sees only its own index."""
+    """Two sessions of one server use different databases. Each session sees only its own index."""
     with (
         thrift_session(site.thrift_port) as one,
         thrift_session(site.thrift_port) as two,

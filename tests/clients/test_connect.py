@@ -1,4 +1,4 @@
-"""Two clients without Spark and Sieve run the code of the docs page about Spark Connect."""
+"""Two clients without Spark and Sieve run the code on the page about Spark Connect."""
 
 from __future__ import annotations
 

@@ -50,7 +50,7 @@ def test_a_first_run_creates(project: Project) -> None:
 def test_later_runs_refresh(project: Project) -> None:
     """A dbt run that appends rows or overwrites a partition refreshes the table's indexes.
 
-    If a dbt run replaces a table, the run creates the table's indexes again.
+    A dbt run that replaces a table creates the table's indexes again.
     """
     for _ in range(2):
         project.dbt("run")

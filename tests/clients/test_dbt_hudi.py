@@ -1,4 +1,7 @@
-"""Runs a dbt model that merges into a Hudi table, on Spark 3.5, for which Hudi has a bundle."""
+"""Runs a dbt model that merges into a Hudi table.
+
+The test runs on Spark 3.5, because Hudi has a bundle for this version.
+"""
 
 from __future__ import annotations
 

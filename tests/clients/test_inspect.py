@@ -1,4 +1,4 @@
-"""Runs `sieve inspect` as a user types it, on a table in the site's metastore."""
+"""Runs `sieve inspect` as a user types it, on a table in the metastore of the test site."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ CREATE TABLE drawn USING parquet AS SELECT /*+ REPARTITION_BY_RANGE(10, arrived)
 
 @pytest.fixture(scope="module")
 def drawn(site: Site) -> Site:
-    """A site with an indexed table; late rows are in slightly later files."""
+    """A site with an indexed table. Late rows of the table are in slightly later files."""
     with thrift_session(site.thrift_port) as connection:
         for statement in (TABLE, "CREATE SIEVE INDEX ON drawn (id)"):
             connection.cursor().execute(statement)

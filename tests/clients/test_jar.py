@@ -1,4 +1,4 @@
-"""Runs a compiled Scala program, submitted as a jar, without Python code of the user."""
+"""Submits a compiled Scala program as a jar. The user of such a jar has no Python code."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def compiled(folder: Path) -> Path:
 def test_spark_submit_of_a_jar(site: Site, tmp_path: Path) -> None:
     """A Scala program creates, uses, explains, shows and drops an index.
 
-    Like a plug-in, the program adds a planner rule; the plan must keep Spark's scan operator.
+    Like a plug-in, the program adds a planner rule. The plan must keep Spark's scan operator.
     """
     output = site.sieve(
         *("submit", *site.metastore_option, "--class", "Tour", str(compiled(tmp_path))),

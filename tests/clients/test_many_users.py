@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from conftest import Site
 
 READERS, WRITERS, SECONDS = 32, 4, 5
-# If two users change one index at once, the slower statement can raise one of these errors.
+# If two users change an index at once, the slower statement can raise one of these errors.
 _CONFLICTS = re.compile(
     r"SIEVE_(INDEX_EXISTS|UNKNOWN_INDEX|INDEX_NOT_USABLE|INDEX_DROPPED|PUBLISH_CONFLICT|"
     r"REFRESH_CONFLICT|INDEX_GONE|FILE_GONE)"

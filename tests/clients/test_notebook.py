@@ -33,7 +33,7 @@ VARYING = ("seconds", "uuid", "part-0")
 
 
 def results(path: Path) -> dict[str, dict[str, Any]]:
-    """For each cell, a dict from the kind of output, such as text or HTML, to the result."""
+    """The result of each cell, by kind of output, such as text or HTML."""
     cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
     return {
         cell["id"]: {kind: "".join(text) for kind, text in output["data"].items()}
@@ -45,7 +45,7 @@ def results(path: Path) -> dict[str, dict[str, Any]]:
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 def test_notebook_cells_show_their_saved_results(path: Path, tmp_path: Path) -> None:
-    """No cell fails, and each cell shows its saved result (times and UUIDs may differ)."""
+    """No cell fails, and each cell shows the saved result. Only times and UUIDs may differ."""
     if not TOOLS.exists():
         pytest.fail("run `make test-clients`, which installs what runs notebooks")
     places = os.pathsep.join([str(HOME), str(TOOLS), os.environ.get("PYTHONPATH", "")])

@@ -1,4 +1,7 @@
-"""Tests what `sieve sql` prints: aligned rows and progress on a terminal, and tabs elsewhere."""
+"""Tests what `sieve sql` prints.
+
+On a terminal, it prints aligned rows and progress. Elsewhere, it separates columns by tabs.
+"""
 
 from __future__ import annotations
 
@@ -67,15 +70,15 @@ def test_a_terminal_gets_aligned_rows_and_steps(tmp_path: Path) -> None:
     assert "id_sieve  NULL  ok      files: 8 ok" in lines
     assert "\rreading " in printed
     assert " of 8 files" in printed
-    # Every file contains the only value of s, so CREATE gives advice about the index on s. All
-    # lines of this advice have the same indentation.
+    # Column s has one value, which every file contains. So CREATE gives advice about the index on
+    # s. All lines of this advice have the same indentation.
     advice = next(k for k, line in enumerate(lines) if "this index cannot" in line)
     assert lines[advice + 1].startswith(" " * (lines[advice].index("this index")))
 
 
 @pytest.mark.long
 def test_a_pipe_gets_tabs(tmp_path: Path) -> None:
-    """Into a pipe, `sieve sql` prints the same output as Spark's own shell.
+    """To a pipe, `sieve sql` prints the same output as Spark's own shell.
 
     A statement without result columns prints no header.
     """

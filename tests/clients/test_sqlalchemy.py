@@ -71,7 +71,7 @@ print(json.dumps([indexes, frame.to_dict("list")]))
 
 
 def test_code_of_the_sqlalchemy_page_works(site: Site) -> None:
-    """The page's code runs, and returns the indexes that a comment in the code shows."""
+    """The code on the page runs, and returns the indexes that a comment in the code shows."""
     page = (HOME / "docs" / "recipes" / "sqlalchemy.md").read_text(encoding="utf-8")
     (code,) = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
     (told,) = re.findall(r"# (\[.*\])", code)
@@ -102,7 +102,7 @@ def run_python(release: str, script: str, *args: str) -> str:
 
 @pytest.mark.parametrize("release", ["1.4", "2"])
 def test_sqlalchemy_and_pandas(site: Site, release: str) -> None:
-    """SQLAlchemy shows tables, views, columns and indexes; SQLAlchemy and pandas run queries."""
+    """SQLAlchemy lists tables, views, columns and indexes. SQLAlchemy and pandas run queries."""
     database = f"alchemy_{release[0]}"
     with thrift_session(site.thrift_port) as connection:
         cursor = connection.cursor()

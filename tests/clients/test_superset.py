@@ -45,7 +45,7 @@ def blocks(language: str) -> list[str]:
 
 @pytest.fixture(scope="module")
 def superset(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """The address of a new Superset, which the page's commands start."""
+    """The address of a new Superset that the commands on the page have started."""
     if not TOOLS.exists():
         pytest.fail("run `make test-clients`, which installs Superset")
     if any(shutil.which(program) is None for program in BROWSER):

@@ -26,7 +26,7 @@ LAYOUTS = {
     "clustered": ("CLUSTER BY (amount)", VECTORS | MAPPED | TRACKED | CLUSTERED),
     "plain": ("", VECTORS),
 }
-"""For each kind of table: the SQL text after the columns, and the table properties."""
+"""Each kind of table has an SQL text that follows the columns, and table properties."""
 COLUMNS = "id BIGINT, amount INT, part INT, s STRUCT<a: BIGINT, b: STRING>"
 SETTINGS = INTERPRETED | {
     "spark.sieve.strict": "true",
@@ -43,7 +43,7 @@ class History:
 
     A model in Python computes the rows after each command. After each command, the history reads
     the table without an index, and compares it with the model. The column `amount` can change its
-    name, type and position; after DROP and ADD, it is a new column.
+    name, type and position. After DROP and ADD, `amount` is a new column.
 
     Args:
         lab: the session.
@@ -59,15 +59,15 @@ class History:
         self.names = 0
         self.past: dict[int, State] = {}
         self.has_lost_columns = False
-        """Whether an index can belong to a column that the table no longer has."""
+        """Whether an index can belong to a dropped column."""
         self.told: list[str] = []
         """The statements that have run so far."""
 
     def run(self, steps: int) -> Counter[str]:
-        """Makes the table, runs `steps` commands, and queries each table version that still exists.
+        """Makes the table, runs `steps` commands, and then queries each remaining table version.
 
         Returns:
-            For each kind of command, the number of commands that Delta accepted.
+            How many commands of each kind Delta has accepted.
         """
         name = "delta_" + re.sub("[^a-z0-9]", "_", self.seed)
         with self.lab.database(name), self.lab.settings(SETTINGS):
@@ -148,8 +148,8 @@ class History:
             f"CREATE OR REPLACE TABLE t USING delta {made} AS SELECT * FROM t WHERE id % 9 <> 0"
         )
         if SPARK < (4, 0) and MAPPED.items() <= layout.items():
-            # In Delta 3.3, the replaced table's files have new column names, and RESTORE brings
-            # back the old names.
+            # In Delta 3.3, REPLACE gives the columns new names in the files. RESTORE brings back
+            # the old names.
             self.has_lost_columns = True
             for (name,) in self.lab.sql("SELECT index FROM sieve_indexes()"):
                 self.sql(f"DROP SIEVE INDEX {name} ON t")
@@ -257,7 +257,7 @@ class History:
         return True
 
     def service(self, kind: str, statement: str, rows: Sequence[Row] | None = None) -> None:
-        """Runs a command. The table must then contain `rows`; None means the rows from before."""
+        """Runs a command. Then checks the table's rows; None means no change."""
         if self.accepts(statement):
             self.does(kind, self.rows if rows is None else rows)
 

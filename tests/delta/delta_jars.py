@@ -37,7 +37,7 @@ def jars() -> list[Path]:
 
 
 def conf(extensions: Sequence[str] = (EXTENSIONS, DELTA_EXTENSION)) -> dict[str, str]:
-    """The settings of a session with Sieve and Delta, whose SQL extensions have the given order."""
+    """The settings of a session with Sieve's and Delta's SQL extensions, in the given order."""
     paths = [str(path) for path in (shim_jar(find_spark(os.environ)), *jars())]
     return SMALL | {
         "spark.jars": ",".join(paths),

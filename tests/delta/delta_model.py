@@ -40,7 +40,7 @@ def select_of(columns: Iterable[str], keys: Stretch, word: str, *, wide: bool) -
     """Returns the text of a query that returns one row per key.
 
     Args:
-        columns: the table's columns in order; any name other than id, part and s means `amount`.
+        columns: the table's columns in order. Each name except id, part and s stands for `amount`.
         keys: the keys of the rows.
         word: the value of ``s.b`` in all rows.
         wide: whether every tenth value of `amount` is too large for an INT.
@@ -61,10 +61,10 @@ class Merge:
     """The WHEN clauses of a MERGE statement.
 
     Attributes:
-        matched: whether MERGE deletes matched rows with a key divisible by five, and updates other
-        matched rows.
+        matched: whether MERGE changes matched rows. It deletes rows with a key divisible by five,
+            and updates other rows.
         inserts: whether MERGE inserts source rows without a match.
-        unmatched: the action for target rows that have a key below a limit and no match:
+        unmatched: the action for target rows without a match that have a key below a limit:
             ``DELETE``, ``UPDATE`` or "".
     """
 
@@ -126,14 +126,14 @@ class State:
 
 
 class Question:
-    """Queries that run together as one UNION ALL; each result row has its query's number."""
+    """Queries that run together as one UNION ALL. Each result row has the number of its query."""
 
     def __init__(self) -> None:
         self._branches: list[str] = []
         self._expected: Counter[tuple[object, ...]] = Counter()
 
     def add(self, query: str, rows: Iterable[Sequence[object]]) -> None:
-        """Adds a query and its expected rows; ``query`` is the text after SELECT."""
+        """Adds a query with its expected rows; ``query`` is the text after SELECT."""
         number = len(self._branches)
         self._branches.append(f"SELECT {number} AS q, {query}")
         self._expected.update((number, *row) for row in rows)

@@ -12,8 +12,7 @@ SPARK = tuple(int(part) for part in pyspark.__version__.split(".")[:2])
 """The release line of Spark, such as (4, 1)."""
 NO_STATISTICS = {"delta.dataSkippingNumIndexedCols": "0"}
 MAPPED = {"delta.columnMapping.mode": "name"}
-# In Delta 3.3, REPLACE gives mapped columns new names in the files, and no index contains these
-# names.
+# In Delta 3.3, REPLACE gives mapped columns new names in the files, so existing indexes do not fit.
 REPLACEABLE = {} if SPARK < (4, 0) else MAPPED
 VECTORS = {"delta.enableDeletionVectors": "true"}
 AUDITED = {"spark.sieve.audit.sample": "1.0", "spark.sieve.strict": "true"}
@@ -29,7 +28,7 @@ def create(
     more: str = "",
     **properties: dict[str, str],
 ) -> None:
-    """Creates an empty table, whose properties are the merged dictionaries of ``properties``."""
+    """Creates an empty table with the properties of all given dictionaries."""
     merged = dict(NO_STATISTICS)
     for some in properties.values():
         merged |= some
@@ -60,7 +59,7 @@ def insert(lab: Lab, select: str, name: str = "t", files: int = 10) -> None:
 
 
 def wait_for(lab: Lab, index: str, fact: str, value: str) -> None:
-    """Waits until DESCRIBE shows ``value`` for this fact of an index; fails after a minute."""
+    """Waits until DESCRIBE shows ``value`` for a fact of an index; fails after a minute."""
     deadline = time.monotonic() + 60
     while True:
         found = [row[1] for row in lab.sql(f"DESCRIBE SIEVE INDEX EXTENDED {index} ON t")

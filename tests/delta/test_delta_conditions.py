@@ -49,9 +49,9 @@ CASES = {
     "inserts": Case(
         ON + "t.k >= 70 WHEN NOT MATCHED THEN INSERT (k, v) VALUES (s.k + 2000, 'd')", 1, 1
     ),
-    # MERGE refuses a target row that matches two source rows, even if no WHEN clause applies to
-    # this row. Any file can contain a row that matches twice, so the condition of WHEN skips no
-    # file.
+    # MERGE fails if a target row matches two source rows, even if no WHEN clause applies to the
+    # target row. Any file can contain a row that matches twice. So the condition of a WHEN clause
+    # skips no file.
     "when": Case(
         "MERGE INTO {t} t USING s ON t.k = s.k WHEN MATCHED AND t.k >= 70 THEN DELETE", 8, 2
     ),
@@ -75,7 +75,7 @@ RUNS = [
     ),
     *(("rewriting", "shuffled", name) for name in ("on", "with-inserts", "by-source")),
 ]
-"""Each run: how Delta deletes rows, how Spark joins, and the name of the case."""
+"""Each run names the way Delta deletes rows, the way Spark joins, and the case."""
 
 
 @pytest.fixture
@@ -125,7 +125,8 @@ def test_conditions_on_the_target_skip_its_files(tables: Lab, join: str, name: s
     assert [(row["files_total"], row["indexes"], row["reasons"]) for row in later] == (
         [(case.read, None, f"found-file: {case.read}")] * len(later)
     )
-    # Neither a MERGE that only inserts nor a DELETE with deletion vectors reads a file twice.
+    # Two statements read each file only once: a MERGE that only inserts, and a DELETE with deletion
+    # vectors.
     again = case.read > 0 and name not in ("inserts", "delete")
     assert len(later) == again
     assert (run["scans"] > 1) == again
@@ -156,9 +157,9 @@ def test_conditions_on_the_target_skip_its_files(tables: Lab, join: str, name: s
 def test_merge_into_itself_names_the_files_of_the_target(
     tables: Lab, shuffled: bool, source: str, condition: str, reads: list[int]
 ) -> None:
-    """If a MERGE's source also scans the target, EXPLAIN predicts the files of each scan.
+    """If the source of a MERGE also scans the target, EXPLAIN predicts the files of each scan.
 
-    When MERGE reads the target a second time, it reads only the files that its first scan selected.
+    The second scan of the target reads only files that MERGE's first scan selected.
     """
     text = f"USING {source} b ON t.k = b.k AND {condition} WHEN MATCHED THEN UPDATE SET v = 'm'"
     with tables.settings(SHUFFLED if shuffled else {}):
@@ -175,9 +176,9 @@ def test_merge_into_itself_names_the_files_of_the_target(
 
 @pytest.mark.parametrize("shuffled", [True, False], ids=["shuffled", "broadcast"])
 def test_merge_refuses_double_match_if_no_clause_applies(tables: Lab, shuffled: bool) -> None:
-    """MERGE refuses a row that matches twice, even if no WHEN clause applies to this row.
+    """MERGE fails if a row matches twice, even if no WHEN clause applies to this row.
 
-    So the condition of a WHEN clause must not make a scan skip the file of such a row.
+    So a scan must not skip a file because of the condition of a WHEN clause.
     """
     twice = "(SELECT 5L AS k UNION ALL SELECT 5L UNION ALL SELECT 75L)"
     on = "MERGE INTO {} t USING {} s ON t.k = s.k"
@@ -190,9 +191,9 @@ def test_merge_refuses_double_match_if_no_clause_applies(tables: Lab, shuffled: 
 
 
 def test_merge_refuses_double_match_below_a_condition(tables: Lab) -> None:
-    """Even if ON also has a condition on the target, MERGE refuses a row that matches twice.
+    """MERGE fails if a row matches twice, even if ON also has a condition on the target.
 
-    MERGE numbers the target's rows, and the numbers must stay distinct if scans skip files.
+    MERGE numbers the target's rows. The numbers must stay distinct even if scans skip files.
     """
     twice = "(SELECT 75L AS k UNION ALL SELECT 75L)"
     on = "MERGE INTO {} t USING {} s ON t.k = s.k AND t.k > 70"

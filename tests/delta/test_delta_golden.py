@@ -35,7 +35,8 @@ SETTINGS = {
 }
 
 
-# From Spark 4.2 on, `date_trunc` fails for the earliest time; older versions return the latest day.
+# From Spark 4.2 on, `date_trunc` fails for the earliest time. Older versions return the latest day
+# instead.
 OVERFLOW = re.compile(r"FROM ends WHERE date_trunc\(")
 
 
@@ -48,8 +49,8 @@ class DeltaEngine(SparkEngine):
             # Spark refuses ANALYZE TABLE for Delta tables, which have their own statistics.
             return Result(())
         if SPARK < (4, 0):
-            # Delta 3.3 refuses TRUNCATE. In Delta, DELETE returns the number of deleted rows; the
-            # corpus expects no result.
+            # Delta 3.3 refuses TRUNCATE. In Delta, DELETE returns the number of deleted rows, but
+            # the corpus expects no result.
             emptied = re.sub(r"^TRUNCATE TABLE", "DELETE FROM", sql)
             if emptied != sql:
                 super().run(emptied)

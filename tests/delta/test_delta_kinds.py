@@ -52,7 +52,7 @@ def test_identity_and_generated_columns(lab: Lab) -> None:
 
 
 def test_converted_files_keep_their_names(lab: Lab) -> None:
-    """If a Parquet table is converted to Delta, the table keeps its index."""
+    """A Parquet table keeps its index when a user converts the table to Delta."""
     lab.sql(
         "CREATE TABLE t USING parquet AS "
         f"SELECT /*+ REPARTITION_BY_RANGE(10, id) */ {ROWS} FROM range(100)"
@@ -101,13 +101,13 @@ def test_keys_of_a_merge_pick_files(lab: Lab, vectors: str) -> None:
         twice = merge.replace("USING s", "USING (SELECT * FROM s UNION ALL SELECT * FROM s) s")
         with pytest.raises(PySparkException, match="MULTIPLE_SOURCE_ROW_MATCHING"):
             lab.sql(twice)
-        # WHEN NOT MATCHED BY SOURCE also needs the target rows that match no source row.
+        # WHEN NOT MATCHED BY SOURCE also needs the target rows without a matching source row.
         assert _skipped_by(lab, f"{merge} WHEN NOT MATCHED BY SOURCE THEN DELETE") == 0
     assert sorted(lab.sql("SELECT * FROM t")) == [(42, "m"), (77, "m")]
 
 
 def test_advice_says_that_ranges_have_no_effect(lab: Lab) -> None:
-    """If granularity = 'range', statements say that Sieve reads files of Delta tables whole."""
+    """With granularity = 'range', statements warn that Sieve reads files of Delta tables whole."""
     create(lab)
     insert(lab, ROWS)
     words = "granularity = 'range' has no effect: files of Delta tables are read whole"
@@ -130,7 +130,7 @@ def test_advice_says_that_ranges_have_no_effect(lab: Lab) -> None:
 
 
 def test_optimize_reads_all_files(lab: Lab) -> None:
-    """OPTIMIZE of a partition reads all of the partition's files, because the index skips none."""
+    """OPTIMIZE of a partition reads all files of the partition; the index skips no file."""
     create(lab, more="PARTITIONED BY (v)")
     insert(lab, "id, 'all' v")
     lab.sql("CREATE SIEVE INDEX ON t (id)")
@@ -141,7 +141,7 @@ def test_optimize_reads_all_files(lab: Lab) -> None:
 
 
 def test_extensions_in_the_other_order(tmp_path: Path) -> None:
-    """If Delta's extension comes before Sieve's, scans use deletion vectors and the index."""
+    """Scans use deletion vectors and the index even if Delta's extension comes before Sieve's."""
     conf = delta_jars.conf((delta_jars.DELTA_EXTENSION, EXTENSIONS))
     with driver(tmp_path / "one", **conf) as one:
         one.sql(

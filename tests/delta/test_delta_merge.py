@@ -54,7 +54,7 @@ class Kind:
     """A kind of target table, and the settings of the session that runs MERGE.
 
     Attributes:
-        more: SQL text that follows the table's columns.
+        more: the SQL text that follows the table's columns.
         properties: the properties of the table.
         settings: the settings of the session.
         picks: whether Spark broadcasts the source's keys, so that scans of the table skip files.
@@ -120,7 +120,7 @@ def stats_of(kind: Kind) -> dict[str, str]:
 
 
 def merge(lab: Lab, statement: str, table: str) -> tuple[object, ...]:
-    """Runs a statement on one of the tables; returns its result and its entry in Delta's log."""
+    """Runs a statement on one of the tables; returns the statement's result and Delta log entry."""
     answer = lab.sql(statement.replace("{t}", table))
     folder = dict(row[:2] for row in lab.sql(f"DESCRIBE EXTENDED {table}"))["Location"]
     newest = max(Path(unquote(folder.removeprefix("file:")), "_delta_log").glob("*.json"))
@@ -159,7 +159,7 @@ def skipped(lab: Lab) -> int:
 
 @pytest.mark.parametrize("name", KINDS)
 def test_merges_of_all_kinds(lab: Lab, name: str) -> None:
-    """MERGE has the same effects as on `twin`; each kind of table runs a third of the statements.
+    """MERGE has the same effects as on `twin`. Each kind of table runs a third of the statements.
 
     The compared effects are the rows, the metrics and the change feed.
     """
@@ -177,8 +177,8 @@ def test_merges_of_all_kinds(lab: Lab, name: str) -> None:
             log.info("%s: %d files skipped: %s", name, now, " ".join(statement.split()))
             assert found == merge(lab, statement, "twin"), statement
             assert_same_rows(lab, statement)
-            # A REFRESH runs only after every second MERGE, so every other MERGE reads files that
-            # the index does not contain.
+            # Only every second MERGE is followed by a REFRESH. So every other MERGE also reads
+            # files that the index does not contain.
             if number % 2:
                 lab.sql("REFRESH SIEVE INDEX ON t")
         if kind.properties.get("delta.enableChangeDataFeed"):
@@ -191,7 +191,7 @@ def test_merges_of_all_kinds(lab: Lab, name: str) -> None:
 
 @pytest.mark.parametrize("name", ["rewriting", "vectors", "one-plan"])
 def test_rows_that_match_twice_are_refused(lab: Lab, name: str) -> None:
-    """If a target row matches twice, MERGE fails as without an index, and changes nothing."""
+    """If a target row matches twice, MERGE fails and changes nothing, just as without an index."""
     kind = KINDS[name]
     make(lab, kind)
     before = lab.sql("SELECT count(*), sum(id) FROM t")
@@ -205,7 +205,7 @@ def test_rows_that_match_twice_are_refused(lab: Lab, name: str) -> None:
 
 @pytest.mark.parametrize("how", ["a setting", *(["its words"] if SPARK >= (4, 0) else [])])
 def test_columns_that_a_merge_adds(lab: Lab, how: str) -> None:
-    """If a MERGE adds a column, the reader changes, but the rows still equal those of `twin`."""
+    """If a MERGE adds a column, the reader changes, but `t` and `twin` still have equal rows."""
     make(lab, KINDS["vectors"])
     evolving = {"spark.databricks.delta.schema.autoMerge.enabled": str(how == "a setting").lower()}
     words = "" if how == "a setting" else "WITH SCHEMA EVOLUTION "
@@ -225,7 +225,7 @@ def test_columns_that_a_merge_adds(lab: Lab, how: str) -> None:
 
 
 def test_merge_counts_all_rows_of_an_indexed_source(lab: Lab) -> None:
-    """MERGE counts all source rows, so join keys of a small target skip no file of the source."""
+    """MERGE counts all source rows, so join keys from a small target skip no file of the source."""
     kind = KINDS["vectors"]
     make(lab, kind, files=1)
     lab.sql(f"CREATE TABLE large USING parquet AS {ROWS.format(files=20, rows=200)}")
@@ -267,7 +267,7 @@ def test_batches_of_a_stream_are_merged(lab: Lab, tmp_path: Path) -> None:
 
 
 def plan_of_matches(store: Any, after: int) -> str:
-    """The plan with which a MERGE searched for matches; the execution's id must exceed `after`."""
+    """The plan of MERGE's search for matches, from an execution with an id above `after`."""
     deadline = time.monotonic() + 30
     while True:
         done = store.executionsList()
@@ -283,7 +283,7 @@ def plan_of_matches(store: Any, after: int) -> str:
 
 @pytest.mark.parametrize("adaptive", ["true", "false"])
 def test_the_scan_for_matches_reads_the_columns_that_it_needs(lab: Lab, adaptive: str) -> None:
-    """MERGE's search for matches reads only the columns of its condition, as without an index."""
+    """Just as without an index, MERGE's search for matches reads only the condition's columns."""
     make(lab, KINDS["vectors"])
     store = lab.spark._jsparkSession.sharedState().statusStore()
     statement = "MERGE INTO {t} t USING s ON t.id = s.id WHEN MATCHED THEN UPDATE SET v = 'x'"
@@ -305,8 +305,8 @@ def test_the_scan_for_matches_reads_the_columns_that_it_needs(lab: Lab, adaptive
 def test_merge_of_many_keys_reads_the_files_of_the_keys(lab: Lab, source: str, join: str) -> None:
     """MERGE of 12,000 keys without a predicate reads the two files that contain the keys.
 
-    Delta stores a Parquet source as a checkpoint, and reads a Delta source twice. The effects equal
-    those on `twin`, even if some of the keys are new.
+    Delta stores a Parquet source as a checkpoint, and reads a Delta source twice. MERGE has the
+    same effects on `twin`, even if some of the keys are new.
     """
     rows = (
         "SELECT pmod(xxhash64(id), 1000000000000) AS k, id AS v, concat(sha2(string(id), 512), "

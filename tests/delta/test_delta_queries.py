@@ -42,7 +42,7 @@ def test_constants_pick_files(lab: Lab) -> None:
 
 
 def test_new_files_are_read_until_a_refresh(lab: Lab) -> None:
-    """Queries read the new files of INSERT or OPTIMIZE until REFRESH updates the list of files."""
+    """Until REFRESH updates the list of files, queries read the new files of INSERT or OPTIMIZE."""
     create(lab)
     insert(lab, ROWS)
     lab.sql("CREATE SIEVE INDEX ON t (id)")
@@ -64,7 +64,7 @@ def test_new_files_are_read_until_a_refresh(lab: Lab) -> None:
 def test_deletion_vectors_hide_rows(lab: Lab, mapping: dict[str, str], by_index: str) -> None:
     """Queries do not return rows that deletion vectors hide, and still skip files.
 
-    Queries are right with both of Delta's ways to number a file's rows.
+    Delta can number a file's rows in two ways. Queries are right with each of them.
     """
     create(lab, mapping=mapping, vectors=VECTORS)
     insert(lab, ROWS)
@@ -85,7 +85,7 @@ def test_deletion_vectors_hide_rows(lab: Lab, mapping: dict[str, str], by_index:
 
 
 def test_restore_brings_rows_back(lab: Lab) -> None:
-    """RESTORE makes an earlier deletion vector current again, or removes the vector.
+    """RESTORE makes a file's earlier deletion vector current again, or removes the file's vector.
 
     Queries return the rows that RESTORE brought back, even before REFRESH.
     """
@@ -156,10 +156,10 @@ def test_index_of_dropped_and_added_column_is_not_used(lab: Lab) -> None:
 
 @pytest.mark.parametrize("later", [False, True], ids=["mapped", "mapped-later"])
 def test_statements_name_the_index_of_a_dropped_column(lab: Lab, later: bool) -> None:
-    """If an indexed column was dropped, statements name the index and a remedy.
+    """After DROP COLUMN of an indexed column, statements name the index and a remedy.
 
-    A new column with the dropped column's name does not change these errors. The table's other
-    indexes still work.
+    A new column with the dropped column's name does not change the errors of the statements. The
+    table's other indexes still work.
     """
     create(lab, columns="v STRING, id BIGINT", mapping={} if later else MAPPED)
     insert(lab, "concat('v', id), id")
@@ -229,7 +229,7 @@ def test_partitions_and_a_widened_type(lab: Lab) -> None:
 def test_delta_lists_only_the_files_of_a_limit(lab: Lab) -> None:
     """For a LIMIT, Delta lists only as many files as the LIMIT needs.
 
-    A join above the LIMIT must not make the scan skip any of the listed files.
+    The keys of a join above the LIMIT must not make the scan skip a listed file.
     """
     create(lab)
     insert(lab, ROWS)
@@ -263,9 +263,9 @@ def test_keys_of_a_join_pick_files(lab: Lab, mapping: dict[str, str]) -> None:
 
 
 def test_keys_of_a_delta_table_are_fetched_at_one_version(lab: Lab) -> None:
-    """Sieve fetches join keys from a Delta table only if Delta has pinned the table's version.
+    """Sieve fetches join keys only from Delta tables whose version Delta has pinned.
 
-    If the version is not pinned, Delta lists the table twice, perhaps at different versions.
+    Otherwise, Delta would list the table twice, perhaps at different versions.
     """
     create(lab)
     insert(lab, ROWS)
@@ -285,7 +285,7 @@ def test_keys_of_a_delta_table_are_fetched_at_one_version(lab: Lab) -> None:
 
 
 def test_shallow_clone_can_have_an_index(lab: Lab) -> None:
-    """A shallow clone can have an index, although its files are in the source table's folder."""
+    """A shallow clone can have an index, even though the source's folder contains its files."""
     create(lab)
     insert(lab, ROWS)
     lab.sql("CREATE TABLE c SHALLOW CLONE t")

@@ -14,11 +14,11 @@ from spark_session import Lab
 
 log = logging.getLogger(__name__)
 
-# The numbers of histories for each layout, in a normal run and in a soak.
+# How many histories run for each layout: first in a normal run, then in a soak.
 HISTORIES, SOAKED = 4, 100
 STEPS = 30
 SCANS, SKIPPED = 30, 60
-"""A history must have at least this many pruned scans and skipped files."""
+"""The minimum numbers of pruned scans and of skipped files per history."""
 KINDS = {
     "insert", "update", "delete", "merge", "overwrite", "replace", "restore", "vacuum", "clone",
     "optimize", "reorg", "vectors", "widen", "z-order", "rename", "renew",
@@ -64,5 +64,5 @@ def test_a_random_history_loses_nothing(lab: Lab, layout: str) -> None:
 @pytest.mark.soak
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_many_random_histories_lose_nothing(lab: Lab, layout: str) -> None:
-    """In 100 further random histories of each layout, queries also return the model's rows."""
+    """Queries return the model's rows in 100 further random histories of each layout, too."""
     live_through(lab, layout, SOAKED, str(random.randrange(1 << 32)))

@@ -1,4 +1,4 @@
-"""REFRESH reads the log of a Delta table; if the log has gaps, REFRESH lists all files."""
+"""REFRESH reads a Delta table's log. If the log has gaps, REFRESH lists all files."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def test_refresh_indexes_all_files_of_a_replaced_table(lab: Lab) -> None:
 
 
 def test_a_change_of_the_protocol(lab: Lab) -> None:
-    """A commit that enables deletion vectors changes no file; queries use the index as before."""
+    """A commit that enables deletion vectors changes no file, so queries still use the index."""
     lab.sql("ALTER TABLE t SET TBLPROPERTIES ('delta.enableDeletionVectors' = 'true')")
     lab.sql("DELETE FROM t WHERE id = 43")
     lab.check("SELECT * FROM t WHERE id = 42", exactly=1)
@@ -97,7 +97,7 @@ def test_a_change_of_the_columns(lab: Lab) -> None:
 
 
 def test_files_of_commits_without_data_change_are_read(lab: Lab) -> None:
-    """If a commit with ``dataChange`` = false replaces files, queries read the new files."""
+    """Queries read the new files of a commit that replaces files with ``dataChange`` = false."""
     rows = lab.spark.sql("SELECT /*+ REPARTITION_BY_RANGE(4, id) */ * FROM t")
     writer = rows.write.format("delta").mode("overwrite").option("dataChange", "false")
     writer.saveAsTable("t")

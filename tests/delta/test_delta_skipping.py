@@ -1,4 +1,4 @@
-"""For nearly all predicates, a query of a one-file table reads the file only if a row matches.
+"""A query of a one-file table skips the file if no row matches, for nearly all predicates.
 
 The predicates come from Delta's own tests of data skipping (``DataSkippingDeltaTests``).
 """
@@ -53,13 +53,13 @@ SKIPPED = (
 IN_VAIN = ("long = repeat('A', 999)", "a + 1 = 12")
 """Predicates that skip nothing.
 
-An index distinguishes strings only by their first bytes, and cannot solve `a + 1 = 12` for `a`.
+An index compares only the first bytes of strings, and cannot solve `a + 1 = 12` for `a`.
 """
 
 
 @pytest.mark.parametrize("statistics", [False, True], ids=["index", "both"])
 def test_predicates_of_all_forms(lab: Lab, statistics: bool) -> None:
-    """The index skips the file for all predicates for which Delta's statistics skip the file."""
+    """If Delta's statistics skip the file for a predicate, the index also skips the file."""
     properties = {} if statistics else NO_STATISTICS
     with lab.database("skipping"), lab.settings(INTERPRETED):
         lab.sql(f"CREATE TABLE s USING delta {given(properties)} AS {TABLE}")
@@ -73,7 +73,7 @@ def test_predicates_of_all_forms(lab: Lab, statistics: bool) -> None:
             for predicate in predicates:
                 found = lab.check(f"SELECT * FROM s WHERE {predicate}")
                 assert bool(found.rows) == has_rows, predicate
-                # If Delta's statistics are also in use, a query may read fewer files than with the
+                # With Delta's statistics and the index, a query may read fewer files than with the
                 # index alone.
                 if found.files > files if statistics else found.files != files:
                     wrong.append(f"{found.files} files: {predicate}")

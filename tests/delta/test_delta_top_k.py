@@ -23,7 +23,7 @@ def database(lab: Lab) -> Iterator[None]:
 
 @pytest.mark.parametrize("shape", ["auto", "map"])
 def test_first_rows_read_few_files(lab: Lab, shape: str) -> None:
-    """ORDER BY with LIMIT reads few files; until REFRESH, it also reads new files.
+    """ORDER BY with LIMIT reads few files, and until REFRESH, also new files.
 
     MIN of a past table version also returns the right value.
     """
@@ -43,7 +43,7 @@ def test_first_rows_read_few_files(lab: Lab, shape: str) -> None:
 def test_table_with_deletion_vectors_has_no_bound(lab: Lab) -> None:
     """If a table can have deletion vectors, top-k queries, MIN and MAX read all of its files.
 
-    If deletion vectors are enabled, Delta adds a filter to each scan.
+    With deletion vectors, Delta adds a filter to each scan, so no key of the index is a bound.
     """
     create(lab, properties=VECTORS)
     insert(lab, SCATTERED)

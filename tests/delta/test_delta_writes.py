@@ -1,4 +1,4 @@
-"""After commands write to an indexed Delta table, queries lose no row, and the index remains."""
+"""If commands write to an indexed Delta table, queries lose no row, and the index remains."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def test_a_replaced_table_keeps_its_indexes(lab: Lab) -> None:
 
 
 def test_overwriting_by_save_as_table_keeps_the_indexes(lab: Lab) -> None:
-    """If saveAsTable overwrites a table, the index's property is dropped.
+    """If saveAsTable overwrites a table, Delta drops the property that registers the index.
 
     After the overwrite, Sieve registers the index again.
     """
@@ -102,7 +102,7 @@ def test_overwriting_by_save_as_table_keeps_the_indexes(lab: Lab) -> None:
 def test_index_survives_a_rewrite_of_the_catalog_entry(lab: Lab) -> None:
     """After ADD COLUMN, Delta rewrites the table's catalog entry without the index's property.
 
-    Sieve registers the index again, and queries use it.
+    Sieve registers the index again, and queries use the index.
     """
     with lab.setting("spark.databricks.delta.catalog.update.enabled", "true"):
         create(lab)
@@ -126,7 +126,7 @@ def test_index_survives_a_rewrite_of_the_catalog_entry(lab: Lab) -> None:
 def test_drop_table_deletes_the_index(lab: Lab) -> None:
     """DROP TABLE deletes the table's index.
 
-    If a new table gets the same name and folder, it has no index.
+    A later table with the same name and folder has no index.
     """
     create(lab)
     insert(lab, ROWS)

@@ -39,14 +39,14 @@ def table(lab: Lab) -> Iterator[str]:
 
 @pytest.fixture
 def root(lab: Lab, table: str) -> Path:
-    """The root folder, which contains the indexes of the table's database."""
+    """The root: the folder with the indexes of the table's database."""
     facts = dict(row[:2] for row in lab.sql(f"DESCRIBE DATABASE {table.partition('.')[0]}"))
     return Path(facts["Location"].removeprefix("file:")) / ".sieve"
 
 
 @pytest.fixture(scope="session")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[CutMetastore]:
-    """A running metastore, which some tests end; those tests run last (see `_OneSite`)."""
+    """A running metastore. The tests that end the metastore run last (see `_OneSite`)."""
     made = CutMetastore(tmp_path_factory.mktemp("metastore"))
     made.start()
     yield made

@@ -26,7 +26,7 @@ STATEMENTS = {
     "vacuum all": [CREATE, "drop table", "age", "VACUUM SIEVE INDEXES"],
     "drop": [CREATE, "DROP SIEVE INDEX IF EXISTS id_sieve ON t"],
 }
-"""For each scenario: the preparing statements, and then the statement under test."""
+"""For each scenario: statements that prepare the table, and then the statement under test."""
 
 
 def prepared(folder: Path, name: str) -> tuple[Warehouse, str]:
@@ -75,10 +75,10 @@ def looked_at(warehouse: Warehouse, reasons: frozenset[str] = WHOLE) -> Scan | N
 
 
 def stable(warehouse: Warehouse, last: str) -> tuple[int | None, dict[str, int]]:
-    """Repeats the statement; runs VACUUM when all files are two days old.
+    """Repeats the statement, makes all files two days old, and runs VACUUM.
 
     Returns:
-        The number of files that a query then reads, and the number of index files of each kind.
+        How many files a query reads after VACUUM, and how many index files of each kind remain.
     """
     Session(warehouse).sql(last)
     end = looked_at(warehouse)
@@ -92,7 +92,7 @@ def stable(warehouse: Warehouse, last: str) -> tuple[int | None, dict[str, int]]
 
 
 def _candidates(warehouse: Warehouse) -> list[str]:
-    """The files in those index folders that the table does not register."""
+    """The files of unregistered index folders."""
     there = (warehouse.folder / "t.properties").exists()
     properties = registrations(warehouse.properties("t")) if there else {}
     known = {json.loads(value)["uuid"] for value in properties.values()}

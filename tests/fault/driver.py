@@ -30,7 +30,7 @@ RANGES = {
     "spark.sieve.range.bytes": "100",
     "spark.hadoop.parquet.block.row.count.limit": "20",
 }
-"""Driver settings with which Sieve divides even small files into ranges."""
+"""With these driver settings, Sieve divides even small files into ranges."""
 TESTS = Path(__file__).resolve().parent.parent
 
 
@@ -64,13 +64,13 @@ class Driver:
         self.jvm = int(self._reply()["jvm"])
 
     def send(self, sql: str) -> None:
-        """Starts a statement, but does not wait for its end; `receive` waits."""
+        """Starts a statement and returns at once; `receive` waits for the result."""
         assert self.process.stdin is not None
         self.process.stdin.write(json.dumps(sql) + "\n")
         self.process.stdin.flush()
 
     def receive(self) -> tuple[list[list[Any]], int]:
-        """The rows of the last statement that `send` started, and the number of files that it read.
+        """The rows of the last statement that `send` started, and the number of files read.
 
         Raises DriverError if the statement failed.
         """

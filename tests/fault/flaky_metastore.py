@@ -1,8 +1,9 @@
-"""A metastore that vanishes or cuts a connection at a chosen point of a request.
+"""A metastore that becomes unreachable, or cuts a connection, at a chosen point of a request.
 
-To clients, a vanished metastore looks like a killed server: connections end, and new ones are
-refused. The server itself keeps running behind a proxy, because a restart would take as long as
-three tests. `test_two_drivers` kills a real server.
+To clients, a vanished metastore looks like a killed server: connections end, and the port refuses
+new connections. Clients connect through a proxy, which can refuse connections while the server
+keeps running. A restart of the server would take as long as three tests. `test_two_drivers` kills a
+real server.
 """
 
 from __future__ import annotations
@@ -33,11 +34,11 @@ class CutMetastore:
     Attributes:
         conf: settings of a Spark that uses the metastore through the proxy.
         direct: settings of a Spark that connects to the server directly.
-        before: predicate on a client's request; if true, the server vanishes before the request
-            arrives.
-        after: predicate on a client's request; if true, the server vanishes after replying, and the
-            proxy drops the reply.
-        hangs_up: whether only the connection is cut, so that the server stays reachable.
+        before: predicate on a client's request. If it is true, the server vanishes before the
+            request arrives.
+        after: predicate on a client's request. If it is true, the server vanishes after its reply,
+            and the proxy drops the reply.
+        hangs_up: whether the proxy only cuts the connection; new connections then still work.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -82,7 +83,8 @@ class CutMetastore:
         """Makes the server vanish: the proxy ends all connections and refuses new ones."""
         self._gone = True
         if self._door is not None:
-            # Without `shutdown`, a thread that is blocked in `accept` would keep the socket open.
+            # A thread that is blocked in `accept` would keep the socket open, so `shutdown` comes
+            # first.
             with contextlib.suppress(OSError):
                 self._door.shutdown(socket.SHUT_RDWR)
             self._door.close()

@@ -1,6 +1,7 @@
-"""A front end that kills the driver and then itself before its n-th write to a store or metastore.
+"""A front end that kills the driver and itself just before its n-th write.
 
-A test writes the number n to a file, whose path is this program's first argument.
+A write goes to a store or to the metastore. A test writes the number n to a file, whose path is
+this program's first argument.
 
 Drivers start this program as their Python interpreter.
 """
@@ -25,7 +26,7 @@ _counting = threading.Lock()
 
 
 def mortal(name: str, call: Callable[..., Any]) -> Callable[..., Any]:
-    """Wraps a method that writes, so that both processes can die before each call."""
+    """Wraps a method that writes: before each call, both processes can die."""
 
     def called(self: Any, *args: Any) -> Any:
         uri = str(args[0])
@@ -42,9 +43,9 @@ def mortal(name: str, call: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def due(what: str) -> bool:
-    """Counts a write if a test has set the number of the fatal write.
+    """Counts writes, once a test has set the number of the fatal write.
 
-    For the fatal write, records its name and returns true.
+    Records the name of the fatal write, and then returns true.
     """
     with _counting:
         if not COUNT.exists():
@@ -64,7 +65,7 @@ def end_when(path: Path) -> None:
 
 
 def end() -> None:
-    """Kills the driver first, so that the driver cannot report this process's death."""
+    """Kills the driver first; otherwise, the driver could report the death of the front end."""
     os.kill(os.getppid(), signal.SIGKILL)
     os.kill(os.getpid(), signal.SIGKILL)
 

@@ -12,7 +12,7 @@ from pathlib import Path
 def wait_until(
     true: Callable[[], object], what: str, seconds: float = 120, every: float = 0.01
 ) -> None:
-    """Polls a condition, which ``what`` describes; fails if it does not become true in time."""
+    """Polls a condition; fails, with the text ``what``, if the condition stays false too long."""
     end = time.monotonic() + seconds
     while not true():
         assert time.monotonic() < end, f"still not so after {seconds} s: {what}"
@@ -27,8 +27,8 @@ def alive(pid: int) -> bool:
 def stop(pid: int) -> None:
     """Stops a process, and waits until each of its threads stands still.
 
-    The kernel delivers SIGSTOP to one thread, which then stops the others. Until this thread runs,
-    the other threads go on.
+    The kernel delivers SIGSTOP to one thread, which then stops the others. Until the thread with
+    the signal runs, the other threads go on.
     """
     os.kill(pid, signal.SIGSTOP)
     wait_until(lambda: stopped(pid), f"process {pid} stands still")
@@ -65,7 +65,7 @@ def environment(pid: int) -> dict[str, str]:
 
 
 def listening(pid: int) -> list[tuple[str, int]]:
-    """The addresses (in hex) and ports on which a process accepts TCP connections or UDP data."""
+    """The hexadecimal addresses and ports on which a process accepts connections or UDP data."""
     inodes = set()
     for link in Path(f"/proc/{pid}/fd").iterdir():
         target = str(link.readlink())

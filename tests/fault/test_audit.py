@@ -75,7 +75,7 @@ def forged(table: Lab) -> Lab:
 
 
 def test_audit_detects_a_wrong_index(forged: Lab) -> None:
-    """Without an audit, a query loses the row that the wrong index lacks.
+    """Without an audit, a query loses a row because of the wrong index.
 
     With an audit, the query fails, and the error names the remedy, REFRESH with FULL.
     """
@@ -108,9 +108,9 @@ def test_audit_detects_a_wrong_index_in_any_query(forged: Lab, adaptive: str) ->
 
 
 def test_audit_reports_a_match_that_a_subquery_removes(forged: Lab) -> None:
-    """A row of a skipped file satisfies the scan's filters, but a subquery would remove this row.
+    """A row of a skipped file satisfies the scan's filters, but not the query's subquery.
 
-    The audit still reports that the index skips the row's file.
+    The audit still reports that the index wrongly skips the row's file.
     """
     query = f"{QUERY} AND r < (SELECT min(r) FROM t)"
     assert forged.run(query).rows == {}
@@ -146,7 +146,7 @@ def test_audit_fails_if_a_skipped_file_was_deleted(table: Lab) -> None:
 
 
 def test_audit_detects_a_row_in_a_skipped_range(lab: Lab, tmp_path: Path) -> None:
-    """An audit detects a matching row in the part of a file that a wrong index skips."""
+    """An audit detects a matching row in a range of a file that a wrong index skips."""
     file = tmp_path / "a.csv"
     file.write_text("".join(f"{key:08}\n" for key in range(1000)))
     with lab.database("audited_ranges"), lab.setting("spark.sieve.range.bytes", "1000"):

@@ -24,7 +24,7 @@ EXPECTED = {
     "SIEVE_INDEX_NOT_USABLE", "SIEVE_INDEX_GONE", "SIEVE_FILE_GONE",
     "SIEVE_STORE_UNAVAILABLE", "SIEVE_REFRESH_CONFLICT", "SIEVE_PUBLISH_CONFLICT",
 }  # fmt: skip
-"""The outcomes that a statement may have if other statements run at the same time."""
+"""The allowed outcomes of a statement that runs at the same time as other statements."""
 
 
 @pytest.fixture(autouse=True)
@@ -75,8 +75,8 @@ def crowd(folder: Path, writers: int, statements: int, readers: int, reads: int)
 def chains(warehouse: Warehouse) -> int:
     """Checks that the version numbers of each index have no gap; returns the number of versions.
 
-    If a version is published while the index is deleted, this version belongs to no index. This
-    check ignores versions published during a deletion; a later VACUUM deletes these.
+    A version that a writer publishes during a deletion of the index belongs to no index. The check
+    ignores versions published during a deletion, because a later VACUUM deletes them.
     """
     versions = 0
     for index in warehouse.root.iterdir():
@@ -97,8 +97,8 @@ def cleaned(warehouse: Warehouse) -> None:
     session = Session(warehouse)
     session.sql("VACUUM SIEVE INDEXES RETAIN 0 HOURS")
     states = [row[6].partition(":")[0] for row in session.sql("SHOW SIEVE INDEXES ON t")]
-    # A dropped index can still be registered. SHOW then reports the state "gone", and DROP removes
-    # the registration.
+    # The table property of a dropped index can still exist. SHOW then reports the state "gone", and
+    # DROP removes the registration.
     assert set(states) <= {"ready", "stale", "gone"}
     folders = list(warehouse.root.iterdir())
     left = [str(path.relative_to(warehouse.root)) for path in warehouse.root.rglob("*")]
@@ -121,5 +121,5 @@ def test_writers_and_readers_at_once(tmp_path: Path) -> None:
 
 @pytest.mark.soak
 def test_a_crowd(tmp_path: Path) -> None:
-    """Eight writers run fifty statements each, while four readers check their queries' rows."""
+    """Eight writers run fifty statements each, while four readers check the rows of queries."""
     sys.stdout.write(crowd(tmp_path, writers=8, statements=50, readers=4, reads=3200) + "\n")

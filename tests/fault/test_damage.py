@@ -27,7 +27,7 @@ ROWS = {"(5,)": 1}
 
 @pytest.fixture
 def small(lab: Lab) -> Iterator[Lab]:
-    """A new table of four files, and an index that divides each file into several ranges.
+    """A new table of four files, with an index. The index divides each file into several ranges.
 
     No scan has read the table yet.
     """
@@ -155,8 +155,8 @@ def test_damaged_index_is_reported_and_repaired(
         with pytest.raises(Exception, match=r"SIEVE_INDEX_NOT_USABLE.*DROP SIEVE INDEX"):
             small.sql("REFRESH SIEVE INDEX ON t")
         assert small.sql("DROP SIEVE INDEX id_sieve ON t") == [("id_sieve",)]
-        # Without a manifest, the index folder does not show to which table it belongs, so DROP
-        # keeps the folder. A later VACUUM SIEVE INDEXES deletes the folder.
+        # Only a manifest shows to which table an index folder belongs, so DROP keeps a folder
+        # without a manifest. A later VACUUM SIEVE INDEXES deletes the folder.
         assert (root_of(small) / uuid).exists() == (how is remove)
         if how is swap:
             small.check("SELECT * FROM u WHERE id = 10", exactly=1)
@@ -242,9 +242,9 @@ def test_queries_stay_right_if_index_files_vanish(small: Lab) -> None:
 
 
 def test_scan_detects_a_run_file_damaged_after_opening(small: Lab) -> None:
-    """If a run file of an opened index is damaged, a scan that needs this file reads all files.
+    """If a run file of a loaded index is damaged, scans that need the run file read all files.
 
-    Scans that do not need this run file still skip files.
+    Other scans still skip files.
     """
     elsewhere = "SELECT * FROM t WHERE id = 1000"
     small.check(elsewhere, exactly=0)
@@ -257,7 +257,7 @@ def test_scan_detects_a_run_file_damaged_after_opening(small: Lab) -> None:
 
 
 def test_cache_without_room_changes_no_rows(small: Lab) -> None:
-    """If the cache has no room, each scan reads the index files again and still skips files."""
+    """Scans skip files even if the cache has no room; each scan then reads index files again."""
     with small.setting("spark.sieve.cache.bytes", "0"):
         small.check(QUERY, exactly=1)
         small.check(QUERY, exactly=1)
@@ -297,7 +297,7 @@ HOSTILE = {
 
 
 OFTEN = {"no JSON", "huge", "climbing root", "unknown root", "wrong uuid"}
-"""The part of `HOSTILE` that `make test` runs."""
+"""`make test` uses only these entries of `HOSTILE`."""
 
 
 @pytest.mark.sampled(2)
@@ -310,7 +310,7 @@ def test_hostile_registration_changes_no_rows(lab: Lab, name: str) -> None:
     DROP removes the registration, and CREATE then makes a new index.
     """
     value, reason = HOSTILE[name]
-    # Each registration gets its own database, so that this driver has not read the tables before.
+    # Each registration gets its own database, so the driver has not yet read the tables.
     with lab.database(f"hostile_{list(HOSTILE).index(name)}"):
         lab.sql(f"CREATE TABLE t USING parquet AS SELECT id FROM range(0, 40, 1, {FILES})")
         value = value.replace("ROOT", f"file:{root_of(lab)}")

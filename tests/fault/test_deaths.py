@@ -1,4 +1,4 @@
-"""Signals kill or stop writers, which are separate processes, at any point of a statement."""
+"""Signals kill or stop writer processes at any point of a statement."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from tests.plain_writers import begun, started, struck
 EFFECTS = ("before create", "before delete", "before mkdirs", "before metastore")
 """The calls that have an effect.
 
-A death before a call without an effect equals a death before the next call with an effect.
+Other calls change nothing, so the tests skip deaths before them.
 """
 
 RANDOM_KILLS = 1000
@@ -112,7 +112,7 @@ def pause(folder: Path, meanwhile: str) -> list[str]:
     """Stops a writer before it publishes, and resumes it after another writer has committed.
 
     Returns:
-        The kind of change that made each version, oldest first, and the writer's exit code.
+        The kind of change of each version, oldest first, and the exit code of the stopped writer.
     """
     warehouse, _ = prepared(folder, "disable")
     setting = "ALTER SIEVE INDEX id_sieve ON t SET OPTIONS (error = 9)"
@@ -129,7 +129,7 @@ def pause(folder: Path, meanwhile: str) -> list[str]:
 
 
 def test_stopped_writer_plans_again_on_the_newest_version(tmp_path: Path) -> None:
-    """While a writer is stopped, another writer publishes the next version number.
+    """Another writer publishes the next version while a writer is stopped.
 
     After the stopped writer resumes, it publishes a version with both writers' changes.
     """

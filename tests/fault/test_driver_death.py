@@ -23,9 +23,9 @@ DAY_S = 24 * 3600
 
 @pytest.fixture
 def conf(tmp_path: Path) -> dict[str, str]:
-    """Settings for a metastore and a warehouse that remain when a driver dies.
+    """Settings for a metastore and a warehouse that outlive a killed driver.
 
-    With these settings, the driver's front ends die before a chosen write.
+    With these settings, a driver starts front ends that die before a chosen write.
     """
     script = tmp_path / "python"
     mortal = [sys.executable, str(Path(__file__).with_name("killable_frontend.py"))]
@@ -57,8 +57,8 @@ def kill_before_effect(it: Driver, statement: str, number: int, folder: Path) ->
     """Runs a statement, and kills the driver before the statement's n-th write (n = ``number``).
 
     Returns:
-        The name of the n-th write. If the statement makes fewer writes, the statement succeeds, and
-        the name is "".
+        The name of the n-th write. If the statement makes fewer than n writes, it succeeds, and the
+        name is "".
     """
     (folder / "told").unlink(missing_ok=True)
     (folder / "count").write_text(str(number))
@@ -83,7 +83,7 @@ def names(it: Driver) -> list[str]:
 def check_vacuum(it: Driver, root: Path) -> None:
     """Checks that VACUUM deletes day-old leftovers and keeps the table's indexes.
 
-    CREATE writes the file `intent.json` first, so a folder without this file is empty.
+    The first file that CREATE writes is `intent.json`, so a folder without this file is empty.
     """
     for mark in (*root.glob("*/intent.json"), *root.glob("*/registered")):
         os.utime(mark, (time.time() - DAY_S - 60,) * 2)

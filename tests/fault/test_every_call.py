@@ -19,7 +19,7 @@ class Fault:
     """A hook that raises an error once, at the call of a given number (1 is the first).
 
     Attributes:
-        struck: the name of the call at which the hook raised the error.
+        struck: the name of the failed call.
     """
 
     def __init__(self, when: str, at: int) -> None:
@@ -40,15 +40,15 @@ class Fault:
 
 
 STEPS = {"files": 1, "ranges": 3}
-"""The distance between calls that fail. Each call fails in a separate run of the statement.
+"""The tests make only every n-th call fail. Each call fails in a separate run of the statement.
 
-With ranges, every third call suffices, because the calls are the same as with files.
+With ranges, a statement makes the same calls as with files, so every third call suffices.
 """
 
 
 @pytest.fixture(autouse=True, params=MODES)
 def step(request: pytest.FixtureRequest) -> Iterator[int]:
-    """Runs each test with fakes instead of Spark. Yields n: a test lets every n-th call fail."""
+    """Runs each test with fakes instead of Spark. Yields the step between failing calls."""
     with without_spark(request.param):
         yield STEPS[request.param]
 
@@ -57,7 +57,7 @@ def step(request: pytest.FixtureRequest) -> Iterator[int]:
 def test_changes_are_announced(name: str, tmp_path: Path) -> None:
     """A statement announces its changes to the driver before it makes its first visible change.
 
-    While the statement builds an index, it announces nothing, because nothing visible changes.
+    During the build of an index, nothing visible changes, so the statement announces nothing.
     """
     warehouse, statement = prepared(tmp_path, name)
     age(warehouse)

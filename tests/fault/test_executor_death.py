@@ -31,9 +31,9 @@ def executors(jvm: int) -> list[int]:
 
 @pytest.mark.soak
 def test_build_succeeds_or_fails_if_executors_die(tmp_path: Path) -> None:
-    """If an executor dies during a build, the build succeeds or reports the error.
+    """If an executor dies during a build, the build either succeeds or reports the error.
 
-    An index whose build succeeded is correct and contains no extra file.
+    After a successful build, the index is correct and contains no extra file.
     """
     ended = 0
     with driver(tmp_path / "driver", **CLUSTER) as it:

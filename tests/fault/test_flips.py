@@ -28,7 +28,7 @@ def plain(request: pytest.FixtureRequest) -> Iterator[None]:
 
 
 def damaged(chance: random.Random, data: bytes) -> bytes:
-    """Returns the data with a flipped bit (in four of five cases), cut short, or partly zeroed."""
+    """Flips one bit of the data in four of five cases; otherwise cuts or partly zeroes the data."""
     place = chance.randrange(len(data))
     match chance.randrange(10):
         case 0:
@@ -56,7 +56,7 @@ def play(folder: Path, times: int) -> None:
 
 
 def looked_at(warehouse: Warehouse, key: int, path: Path, same: bool) -> str:
-    """Returns the reason that a scan reports, or "not needed" if the scan did not need the file."""
+    """Returns the reason that a scan reports, or "not needed" if the scan did not read the file."""
     told = scan(warehouse, "t", key)
     if told.reasons:
         assert path.name not in HARMLESS

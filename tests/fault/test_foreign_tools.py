@@ -1,4 +1,4 @@
-"""Another tool, such as a Hive client, reads a table's properties and later writes them back."""
+"""Another tool, such as a Hive client, reads table properties and later writes old values back."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def plain() -> Iterator[None]:
 
 
 def after(warehouse: Warehouse, *statements: str) -> Scan:
-    """Runs statements between a tool's reading and its later writing of the table's properties.
+    """Runs statements after a tool reads the table's properties and before it writes them back.
 
     Returns a scan after the tool's write.
     """
@@ -37,7 +37,7 @@ def after(warehouse: Warehouse, *statements: str) -> Scan:
 
 @pytest.fixture
 def warehouse(tmp_path: Path) -> Warehouse:
-    """A warehouse whose table has no index."""
+    """A warehouse with a table without an index."""
     made, _ = prepared(tmp_path, "create")
     return made
 
@@ -55,7 +55,7 @@ def test_create_is_undone(warehouse: Warehouse) -> None:
 
 
 def test_drop_is_undone(warehouse: Warehouse) -> None:
-    """If another tool undoes DROP, the restored property refers to an index that no longer exists.
+    """If another tool undoes DROP, the restored property refers to a deleted index.
 
     REFRESH cannot restore the dropped index, but CREATE makes a new index.
     """
@@ -86,7 +86,7 @@ def test_drop_and_create_are_undone(warehouse: Warehouse, name: str) -> None:
 
 
 def test_a_refresh_and_a_switch_are_not_undone(warehouse: Warehouse) -> None:
-    """No tool can undo a REFRESH or ALTER, because table properties contain no index version."""
+    """Another tool cannot undo a REFRESH or ALTER, as table properties contain no index version."""
     Session(warehouse).sql(CREATE)
     warehouse.append("t", range(40, 50))
     told = after(warehouse, "REFRESH SIEVE INDEX ON t")
@@ -96,7 +96,7 @@ def test_a_refresh_and_a_switch_are_not_undone(warehouse: Warehouse) -> None:
 
 
 def test_unfinished_drop_and_create_are_undone(warehouse: Warehouse) -> None:
-    """If another tool registers a half-dropped index again, Sieve keeps the newer index."""
+    """Sieve keeps a newer index even if another tool registers the half-dropped index again."""
     Session(warehouse).sql(CREATE)
     before = warehouse.properties("t")
 

@@ -128,7 +128,7 @@ def test_drop_reports_unknown_outcome_if_front_end_is_killed(
 def test_create_deletes_old_leftover_folders(
     lab: Lab, jvm: int, table: str, root: Path, other_thread: Callable[..., Future[Any]]
 ) -> None:
-    """CREATE deletes its table's leftover index folders if they are a day old and unregistered."""
+    """CREATE deletes unregistered index folders of its table that are at least a day old."""
     before = folders(root)
     create = other_thread(lab.sql, f"CREATE SIEVE INDEX ON {table} (s)")
     wait_until(lambda: folders(root) > before, "it has begun")
@@ -175,7 +175,7 @@ def test_query_keeps_its_rows_if_the_front_end_dies_meanwhile(
 
 @pytest.mark.usefixtures("table")
 def test_scan_does_not_wait_for_a_late_answer(lab: Lab, jvm: int) -> None:
-    """If the prune time-out expires, a scan reads all files; under `strict`, the query fails."""
+    """After the prune time-out, a scan reads all files. With `strict`, the query fails."""
     lab.check(POINT, exactly=1)
     timeouts = "SELECT value FROM sieve_status() WHERE reason = 'timeout'"
     ((before,),) = lab.sql(timeouts)
@@ -209,7 +209,7 @@ def test_scans_stop_waiting_after_three_timeouts(lab: Lab, jvm: int) -> None:
             for _ in range(3):
                 assert lab.run(POINT).files == 10
         with lab.setting("spark.sieve.prune.timeout", "1h"):
-            # With this time-out, a scan that sent a request would wait for an hour.
+            # With this time-out, a scan would wait for an hour if it sent a request.
             answer = lab.run(POINT)
             assert (sum(answer.rows.values()), answer.files) == (1, 10)
     finally:
@@ -224,7 +224,7 @@ def test_hanging_store_affects_only_its_own_tables(lab: Lab) -> None:
     """If a store hangs, scans of the store's tables read all files.
 
     Scans of other tables still skip files. A named pipe without a writer stands in for a hanging
-    store, because opening the pipe blocks.
+    store, because a reader of the pipe blocks.
     """
     query = "SELECT * FROM hanging.u WHERE id = 5"
     with (
@@ -247,8 +247,8 @@ def test_hanging_store_affects_only_its_own_tables(lab: Lab) -> None:
             for _ in range(4):
                 answer = lab.run(query)
                 assert (answer.rows, answer.files) == ({"(5,)": 1}, 4)
-            # The last four scans of the hanging table did not time out, so the circuit breaker
-            # stops no request.
+            # The last four scans of the hanging table did not time out, so the circuit breaker is
+            # not open.
             lab.check(POINT, exactly=1)
             with (
                 lab.setting("spark.sieve.strict", "true"),
@@ -262,7 +262,7 @@ def test_hanging_store_affects_only_its_own_tables(lab: Lab) -> None:
 
 
 def planned(lab: Lab) -> DataFrame:
-    """Plans the query without running it; waits a second so that the front end can answer."""
+    """Plans the query, but does not run it. Then waits a second for the front end's answer."""
     frame = lab.spark.sql(POINT)
     frame._jdf.queryExecution().executedPlan()
     time.sleep(1)
@@ -286,7 +286,7 @@ def test_query_uses_the_answer_from_planning(lab: Lab, jvm: int) -> None:
 
 @pytest.mark.usefixtures("table")
 def test_answer_under_other_settings_is_not_used(lab: Lab) -> None:
-    """A query does not use an answer that was requested under different settings."""
+    """A query does not use the answer to a request under different settings."""
     frame = planned(lab)
     with lab.setting("spark.sql.caseSensitive", "true"):
         assert [tuple(row) for row in frame.collect()] == ROWS

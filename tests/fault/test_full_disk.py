@@ -45,9 +45,9 @@ def leave(disk: Path, pages: int) -> None:
 
 
 def squeeze(lab: Lab, disk: Path, statement: str) -> int:
-    """Repeats a statement with ever more free pages until it works; returns the number of failures.
+    """Repeats a statement, with more free pages each time, until it works; counts the failures.
 
-    After each failure, the statement has freed its disk pages, and queries are right.
+    Each failed statement frees its disk pages, and queries return the right rows.
     """
     for pages in range(PAGES // 2):
         leave(disk, pages)
@@ -65,7 +65,7 @@ def squeeze(lab: Lab, disk: Path, statement: str) -> int:
 
 @pytest.mark.long
 def test_statements_on_a_full_disk_work_or_change_nothing(lab: Lab, disk: Path) -> None:
-    """Whichever write fills the disk, CREATE, REFRESH and DROP either succeed or change nothing."""
+    """If any write fills the disk, CREATE, REFRESH and DROP either succeed or change nothing."""
     with (
         lab.database("full"),
         lab.setting("spark.sieve.path", disk.as_uri()),

@@ -55,8 +55,9 @@ def plain() -> Iterator[None]:
 def confined(folder: Path) -> Iterator[None]:
     """Checks that the block opens no file outside the given folder.
 
-    Also checks that the block starts no process, opens no socket and loads no code. Threads that
-    started before the block are not checked: a server of an earlier test may write a traceback.
+    Also checks that the block starts no process, opens no socket and loads no code. The check
+    ignores threads that started before the block, because a server of an earlier test may write a
+    traceback.
     """
     earlier = {it.ident for it in threading.enumerate() if it.ident is not None}
     _earlier_threads.update(earlier - {threading.get_ident()})
@@ -75,7 +76,10 @@ def confined(folder: Path) -> Iterator[None]:
 
 
 def test_confined_checks_each_thread_of_the_block(tmp_path: Path) -> None:
-    """A file that the block opens outside the folder is found; an older thread may open it."""
+    """The check finds a file that the block opens outside the folder.
+
+    Threads that started before the block may open such a file.
+    """
     go, done = threading.Event(), threading.Event()
 
     def earlier() -> None:
@@ -96,7 +100,7 @@ def test_confined_checks_each_thread_of_the_block(tmp_path: Path) -> None:
 
 
 def registration(warehouse: Warehouse) -> dict[str, Any]:
-    """The registration of the index, parsed from the table's properties."""
+    """The index's registration, parsed from the table's properties."""
     told: dict[str, Any] = json.loads(warehouse.properties("t")["sieve.index.id_sieve"])
     return told
 
@@ -161,7 +165,7 @@ def sealed(body: dict[str, Any]) -> bytes:
 
 
 def deeper(path: str, value: object) -> Callable[[dict[str, Any]], None]:
-    """Returns a function that sets one member of a manifest.
+    """Returns a function that changes one member of a manifest.
 
     The member's path consists of names and list positions, separated by dots.
     """
@@ -199,7 +203,7 @@ MANIFESTS = {
 
 @pytest.mark.parametrize("name", MANIFESTS)
 def test_a_hostile_manifest(name: str, tmp_path: Path) -> None:
-    """If a manifest is hostile, but has a correct checksum, scans read all files.
+    """Scans read all files if a manifest is hostile, even if its checksum is correct.
 
     An attacker who may write below the root folder could write a hostile manifest.
     """
@@ -259,13 +263,13 @@ def fuzzed(inputs: int) -> float:
 
 
 def test_readers_return_a_result_or_an_error_of_sieve() -> None:
-    """For any input, a parser returns a result or raises SieveError."""
+    """For random inputs, each parser returns a result or raises SieveError."""
     fuzzed(SHORT)
 
 
 @pytest.mark.soak
 def test_readers_refuse_a_million_inputs_in_time() -> None:
-    """For each of a million inputs, a parser returns a result or raises SieveError.
+    """For a million random inputs, each parser returns a result or raises SieveError.
 
     Each input takes less than a second of CPU time.
     """

@@ -1,4 +1,4 @@
-"""If a failure occurs while a scan waits for join keys, queries have the result of Spark alone."""
+"""If a failure occurs while a scan waits for join keys, queries return what Spark alone returns."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ MODES = {"broadcast": {}, "fetched": FETCHED}
 LONG = pytest.mark.long
 JOIN = "SELECT id, d.a FROM fault.t JOIN fault.d ON t.id = d.k WHERE d.a = 3"
 FILES = {"broadcast": 2 + 1, "fetched": 2 + 2}
-"""How many files a join reads; a job that fetches keys reads the dimension a second time."""
+"""How many files a join reads. A job that fetches keys reads the dimension a second time."""
 ROWS = [(123, 3), (703, 3)]
 
 
@@ -94,8 +94,8 @@ def test_failing_build_side_raises_the_error_of_spark(lab: Lab, mode: str, adapt
     for enabled in ("false", "true"):
         conf = {"spark.sieve.enabled": enabled, "spark.sql.ansi.enabled": "true"}
         conf |= {"spark.sql.adaptive.enabled": adaptive}
-        # With constraint propagation, both sides of the join would fail, and Spark would raise a
-        # different error.
+        # With Spark's constraint propagation, both sides of the join would fail, and the error
+        # would differ.
         conf |= {"spark.sql.constraintPropagation.enabled": "false"}
         with lab.settings(MODES[mode] | conf), pytest.raises(PySparkException) as failure:
             lab.sql(query)
@@ -110,7 +110,7 @@ def test_failing_build_side_raises_the_error_of_spark(lab: Lab, mode: str, adapt
 @pytest.mark.parametrize("adaptive", ["true", "false"])
 @pytest.mark.parametrize("below", [925, 900], ids=["a range", "whole files"])
 def test_failed_key_job_does_not_fail_the_query(lab: Lab, below: int, adaptive: str) -> None:
-    """If the job that reads join keys fails at a row, a query that never reads this row succeeds.
+    """If the job for join keys fails at a row, queries that do not read this row succeed.
 
     The test covers scans of file ranges with Sieve's reader, and scans of whole files with Spark's
     reader.
@@ -171,7 +171,7 @@ def test_cancelled_query_ends_while_keys_are_read(lab: Lab, adaptive: str, jobs:
 def test_no_row_is_lost_if_the_front_end_dies_after_planning(
     lab: Lab, jvm: int, table: str
 ) -> None:
-    """If the front end dies after planning has sent a request, the query returns all rows.
+    """If the front end dies after the planner has sent a request, the query returns all rows.
 
     After a restart of the front end, the next query skips files as before.
     """

@@ -20,13 +20,13 @@ REGISTRATION = f'{{"format":1,"uuid":"{UUID}","column":["id"],"root":"file:/nowh
 
 
 class Python:
-    """The script that a driver runs as Python; depending on the test, it works, hangs, or fails."""
+    """The script that a driver runs as Python. In some tests, the script hangs or fails."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
 
     def becomes(self, first: str) -> None:
-        """Rewrites the script, which then runs a line of shell code before Python."""
+        """Makes the script run the given line of shell code before Python."""
         self.path.write_text(f'#!/bin/sh\n{first}\nexec {sys.executable} "$@"\n')
         self.path.chmod(0o755)
 
@@ -62,7 +62,7 @@ def it(alive_driver: Driver, request: pytest.FixtureRequest) -> Driver:
 def test_front_end_starts_while_the_first_query_is_planned(it: Driver) -> None:
     """EXPLAIN runs no query, but starts a front end if an index could serve the query.
 
-    This test must run first, because only a driver's first front end starts before a scan needs it.
+    This test must run first, because EXPLAIN starts only the driver's first front end in advance.
     """
     it.sql(f"EXPLAIN {POINT}")
     it.sql(
@@ -78,9 +78,9 @@ def test_front_end_starts_while_the_first_query_is_planned(it: Driver) -> None:
 
 @pytest.mark.long
 def test_hanging_front_end_is_replaced(it: Driver, python: Python) -> None:
-    """The driver replaces a hanging front end as soon as no caller can still be waiting for it.
+    """Once no caller can still wait for a hanging front end, the driver replaces the front end.
 
-    Until this replacement, statements fail without waiting for their full time-out.
+    Until the driver replaces the front end, statements fail before their full time-out.
     """
     python.becomes("exec sleep 1000")
     with pytest.raises(DriverError, match="SIEVE_FRONT_END"):

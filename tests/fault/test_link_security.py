@@ -1,4 +1,4 @@
-"""Only the front end can use its link to the driver; the link leaves users' sessions unchanged."""
+"""Only the front end can use its connection to the driver. User sessions stay unchanged."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def test_gateway_requires_the_complete_token(front_end: int, port: int) -> None:
 
 
 def test_another_user_is_refused_too(front_end: int, port: int) -> None:
-    """The driver refuses a process of another user, and this process cannot read the token."""
+    """A process of another user cannot read the token, and the driver refuses this process."""
     setpriv = shutil.which("setpriv")
     if setpriv is None or os.geteuid() != 0:
         pytest.skip("needs root and setpriv to become another user")
@@ -115,7 +115,7 @@ def test_the_token_is_on_no_command_line(front_end: int) -> None:
 
 
 def test_sessions_of_the_user_do_not_change(lab: Lab) -> None:
-    """After statements and scans, the driver's default and active sessions are the user's."""
+    """After statements and scans, the driver's default and active sessions are still the user's."""
     with lab.database("sessions_stay"):
         lab.spark.range(100).write.saveAsTable("t")
         lab.sql("CREATE SIEVE INDEX ON t (id)")

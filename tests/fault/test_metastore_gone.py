@@ -79,7 +79,7 @@ def test_metastore_gone_after_a_version_is_published(
 def test_metastore_gone_during_drop(user: Driver, server: CutMetastore, index: Path) -> None:
     """If the metastore vanishes during DROP, the error tells the user to run DROP again.
 
-    Queries do not use a half-dropped index, and a second DROP deletes its files and its
+    Queries do not use the half-dropped index. A second DROP deletes the index's files and
     registration.
     """
     server.before = lambda _: (index / "versions" / "2.json").exists()
@@ -101,7 +101,7 @@ def test_metastore_gone_during_drop(user: Driver, server: CutMetastore, index: P
 def test_metastore_gone_during_registration(
     user: Driver, server: CutMetastore, moment: str, shown: list[str]
 ) -> None:
-    """If CREATE's registration gets no reply, the error tells the user to run SHOW.
+    """If the metastore sends CREATE no reply, the error tells the user to run SHOW.
 
     If the metastore has stored the registration, the index is complete. If the metastore has not
     stored the registration, no index exists; a second CREATE makes an index.
@@ -116,8 +116,8 @@ def test_metastore_gone_during_registration(
     assert user.files(POINT) == 1
     user.sql("DROP SIEVE INDEX ON shop.t (id)")
     assert user.files(POINT) == 4
-    # If the registration was lost, the first CREATE's folder remains, because CREATE did not know
-    # the outcome.
+    # The first CREATE did not know whether its registration was stored. So its folder remains, even
+    # if the registration was lost.
     assert len(folders(server)) == (0 if shown else 1)
 
 
@@ -134,10 +134,10 @@ def test_metastore_gone_during_registration(
 def test_connection_cut_during_registration(
     user: Driver, server: CutMetastore, moment: str, times: int
 ) -> None:
-    """If the connection is cut during CREATE, the client retries, or CREATE checks the outcome.
+    """If the connection breaks during CREATE, the client retries, or CREATE checks the outcome.
 
-    CREATE does not repeat a write that the metastore has applied. A lost write changes nothing. At
-    most one index folder remains.
+    CREATE does not repeat a write that the metastore has applied. A write that the metastore did
+    not receive changes nothing. At most one index folder remains.
     """
     left = times
 

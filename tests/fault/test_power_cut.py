@@ -13,14 +13,14 @@ from crash_scenarios import CREATE, WHOLE, age, looked_at, prepared
 from tests.fake_spark import MODES, Session, Warehouse, without_spark
 
 Image = dict[Path, bytes | None]
-"""A dict from each path below the warehouse to a file's content, or to None for a folder."""
+"""Maps each path below the warehouse to the file's content; a folder maps to None."""
 
 
 class Disk:
     """Observes `os.fsync`, and records which names and contents would survive a power cut.
 
     Attributes:
-        images: the disk's contents after a power cut at each call; equal contents of successive
+        images: the disk's contents after a power cut at each call. Equal contents of successive
             calls occur once.
     """
 
@@ -34,7 +34,7 @@ class Disk:
                 self.note(path)
 
     def note(self, path: Path) -> None:
-        """Records that the current content of a file or folder is durable."""
+        """Records the current content of a file or folder as durable."""
         number = path.stat().st_ino
         if path.is_dir():
             self._names[number] = {one.name: one.stat().st_ino for one in path.iterdir()}
@@ -44,8 +44,7 @@ class Disk:
     def seam(self, what: str) -> None:
         """Records which contents the disk would have after a power cut at this call."""
         if self._flushed and what.startswith("after list") and "/runs/" in what:
-            # If `flushed` is true, the file system has written Spark's data, although no process
-            # synced it.
+            # If `flushed` is true, the file system has written Spark's data without any sync.
             folder = Path(what.partition("file:")[2])
             for path in (*folder.iterdir(), folder, folder.parent):
                 self.note(path)

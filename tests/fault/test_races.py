@@ -32,7 +32,7 @@ PHASES = (
     "before create .*/versions/",
     "before delete .*/intents/",
 )
-"""The calls with which the second to fifth phase of a refresh begin: write, list, publish, settle.
+"""The second to fifth phases of a refresh (write, list, publish, settle) begin with these calls.
 
 The first phase reads and plans.
 """
@@ -41,7 +41,7 @@ The first phase reads and plans.
 STEPS = {"files": 1, "ranges": 3}
 """With files, the tests run all orders of phases.
 
-With ranges, the tests run every third order.
+With ranges, the tests run every third order of phases.
 """
 
 
@@ -49,7 +49,7 @@ With ranges, the tests run every third order.
 def step(request: pytest.FixtureRequest) -> Iterator[int]:
     """Runs each test with fakes instead of Spark.
 
-    Yields n: a test tries every n-th order of the statements' phases.
+    Yields the number n: a test tries every n-th order of the statements' phases.
     """
     with without_spark(request.param):
         yield STEPS[request.param]
@@ -75,7 +75,7 @@ class Turns:
     def run(self, who: int, session: Session, statement: str) -> list[str]:
         """Runs one of the two statements; before each phase, the statement waits for its turn.
 
-        Returns the version in each row of the answer, or the condition of the error.
+        Returns the versions in the rows of the answer, or the condition of the error.
         """
         self._wait(who)
         try:
@@ -89,9 +89,9 @@ class Turns:
                 self._moved.notify_all()
 
     def seam(self, who: int) -> Callable[[str], None]:
-        """The hook that makes one statement wait for its turn before each phase.
+        """A hook: before each phase, the statement waits for its turn.
 
-        If a phase is repeated, only its first run takes a turn.
+        Repetitions of a phase take no turn.
         """
         phases = list(PHASES)
 
@@ -143,8 +143,8 @@ def test_every_order_of_two_refreshes(step: int, tmp_path: Path) -> None:
     both = 0
     for order in orders[::step]:
         told = sorted(int(version) for (version,) in in_order(warehouse, order))
-        # If both refreshes read the same files, they report the same version; otherwise, each
-        # publishes a version.
+        # If both refreshes read the same files, they report the same version. If not, each refresh
+        # publishes its own version.
         assert told in ([newest + 1, newest + 2], [newest + 1, newest + 1]), order
         newest = told[1]
         both += told[0] < told[1]
@@ -161,7 +161,7 @@ def test_every_order_of_two_refreshes(step: int, tmp_path: Path) -> None:
 
 
 def test_vacuum_deletes_runs_of_a_slower_refresh(tmp_path: Path) -> None:
-    """Before a slow refresh publishes a version, a faster refresh publishes one, and VACUUM runs.
+    """A faster refresh publishes a version and VACUUM runs before a slow refresh publishes.
 
     VACUUM deletes the slow refresh's runs, but the slow refresh still succeeds.
     """
@@ -194,8 +194,8 @@ def test_vacuum_deletes_runs_of_a_slower_refresh(tmp_path: Path) -> None:
 def test_vacuum_deletes_a_list_part_before_a_refresh_publishes(tmp_path: Path) -> None:
     """A slower refresh refers to a part of the location list that a faster refresh merges.
 
-    Both refreshes keep the runs of the base version. Before the slower refresh publishes, VACUUM
-    deletes this part; the slower refresh still succeeds.
+    Both refreshes keep the runs of the base version. VACUUM deletes the merged part before the
+    slower refresh publishes, but the slower refresh succeeds.
     """
     warehouse = Warehouse(tmp_path / "shop")
     warehouse.create_table("t", [range(10 * k, 10 * k + 10) for k in range(40)])
@@ -245,7 +245,7 @@ def parts(warehouse: Warehouse) -> list[int]:
 
 @pytest.mark.parametrize("seen", [0, 1])
 def test_vacuum_keeps_the_files_of_unlisted_versions(seen: int, tmp_path: Path) -> None:
-    """If the store lists only some versions or none, VACUUM fails and deletes no index file."""
+    """If the store's listing misses versions, VACUUM fails and deletes no index file."""
 
     class Forgetful(SeamStore):
         def list(self, uri: str) -> Entries:
@@ -294,7 +294,7 @@ def test_vacuum_keeps_new_files_if_the_clock_is_wrong(hours: int, tmp_path: Path
 def test_table_moves_during_a_refresh(tmp_path: Path, renamed: dict[str, str]) -> None:
     """If a table moves during a refresh, the refresh fails and leaves no files behind.
 
-    The refresh has read files that do not belong to the moved table.
+    The files that the refresh has read do not belong to the moved table.
     """
     warehouse, statement = prepared(tmp_path, "refresh in full")
     (index,) = warehouse.root.iterdir()
@@ -323,7 +323,7 @@ def test_table_moves_during_a_refresh(tmp_path: Path, renamed: dict[str, str]) -
 def test_vacuum_keeps_a_run_that_versions_share(tmp_path: Path) -> None:
     """If a later version also contains a run of an expired version, VACUUM keeps this run.
 
-    VACUUM deletes a run to which only a pending write refers.
+    VACUUM deletes a run if only a pending write refers to the run.
     """
     warehouse, _ = prepared(tmp_path, "refresh")
     Session(warehouse).sql("REFRESH SIEVE INDEX ON t")

@@ -16,8 +16,8 @@ CANNOT_CREATE = (
     r"\[SIEVE_PERMISSION_DENIED\] user \w+ may not .*theirs/\.sieve.*Permission denied.*"
     r"\.path.*spark\.sieve\.roots"
 )
-# Root can write to every folder. Without these capabilities, root has only the rights of an
-# ordinary user.
+# The user root can write to every folder. Without these capabilities, the user root has only the
+# rights of an ordinary user.
 POWERS = "-dac_override,-dac_read_search,-fowner,-chown"
 AS_A_USER = ("setpriv", "--inh-caps=-all", f"--bounding-set={POWERS}") if not os.geteuid() else ()
 
@@ -42,7 +42,7 @@ def close(folder: Path) -> None:
 
 
 def open_up(folder: Path) -> None:
-    """Gives a folder and its content back to the current user, who can then write to the folder."""
+    """Gives a folder and its content back to the current user, with the right to write."""
     for path in (folder, *folder.rglob("*")):
         if os.geteuid() == 0:
             os.chown(path, 0, 0)
@@ -54,8 +54,8 @@ def open_up(folder: Path) -> None:
 def test_create_on_a_read_only_table_names_the_setting(user: Driver, tmp_path: Path) -> None:
     """If CREATE may not write, the error names `spark.sieve.path` and `spark.sieve.roots`.
 
-    Queries use an index in a read-only folder. Statements that would change an index in a read-only
-    folder fail, and the errors name the folder's path.
+    Queries use an index in a read-only folder. Statements that would change such an index fail, and
+    the errors name the folder's path.
     """
     theirs, mine = tmp_path / "theirs", tmp_path / "mine"
     with pytest.raises(DriverError, match=CANNOT_CREATE):

@@ -27,7 +27,7 @@ def files(warehouse: Warehouse) -> list[Path]:
 
 
 def write(path: Path, keys: range, later_s: int) -> None:
-    """Writes a file with ``keys``; sets its time to ``later_s`` seconds after `EPOCH_S`."""
+    """Writes a file with ``keys``; sets the file's time to ``later_s`` seconds after `EPOCH_S`."""
     path.write_text("\n".join(map(str, keys)))
     os.utime(path, (EPOCH_S + later_s, EPOCH_S + later_s))
 
@@ -80,8 +80,8 @@ def empty(warehouse: Warehouse) -> None:
 CHANGES = (append, delete, overwrite, compact, replace, lengthen, empty)
 
 
-# The parameter is the first of the two changes. The test combines the first change with each
-# possible second change.
+# The parameter of the test is the first of two changes. The test combines the first change with
+# each possible second change.
 @pytest.mark.parametrize(
     "first",
     [

@@ -46,8 +46,8 @@ class Within:
         self._calls, self.struck = 0, ""
 
     def __call__(self, what: str) -> None:
-        # Within a process, a lock prevents concurrent changes of the metastore, so no statement may
-        # run here.
+        # A lock prevents concurrent changes of the metastore within a process. So during this call,
+        # no other statement may run.
         if what.startswith("after") or " metastore " in what:
             return
         self._calls += 1
@@ -62,7 +62,7 @@ class Within:
 
 
 def one_within_another(folder: Path, name: str, other: str) -> int:
-    """Runs the other statement once within each call of the named statement.
+    """Runs one statement once within each call of the named statement.
 
     Returns the number of calls.
     """
@@ -79,8 +79,7 @@ def one_within_another(folder: Path, name: str, other: str) -> int:
         try:
             files, left = stable(warehouse, statement)
         except SieveError as error:
-            # One statement has dropped the index, so the second attempt of the other statement
-            # fails.
+            # DROP has removed the index, so the repeated statement fails.
             if (error.condition, other) != ("SIEVE_UNKNOWN_INDEX", "drop"):
                 raise
             age(warehouse)
@@ -107,13 +106,13 @@ def one_within_another(folder: Path, name: str, other: str) -> int:
     ],
 )
 def test_one_statement_within_another(name: str, other: str, tmp_path: Path) -> None:
-    """If a statement runs within any call of another statement, no row and no used file is lost."""
+    """If one statement runs within a call of another, queries lose no row and indexes no file."""
     assert one_within_another(tmp_path, name, other) >= 10
 
 
 @pytest.mark.soak
 def test_every_statement_within_every_other(tmp_path: Path) -> None:
-    """For each pair of statements, one can run within any call of the other without any loss."""
+    """In each pair, the second statement can run within any call of the first without a loss."""
     names = ("create", "refresh", "optimize", "adopt", "disable", "set options", "vacuum", "drop")
     places = sum(one_within_another(tmp_path, name, other) for name in names for other in OTHERS)
     sys.stdout.write(f"{places} places for {len(OTHERS)} statements within {len(names)}\n")
@@ -138,13 +137,13 @@ def cut_at(place: str) -> Callable[[str], None]:
 def test_statement_reports_that_its_index_was_dropped(
     name: str, place: str, tmp_path: Path
 ) -> None:
-    """If an index is dropped during any call of a statement, the statement's error says so."""
+    """If an index is dropped during a call of a statement, the statement's error says so."""
     ends = []
     for number in itertools.count(1):
         warehouse, statement = prepared(tmp_path / str(number), name)
         within = Within(warehouse, number, OTHERS["drop"], cut_at(place))
         try:
-            # A statement about all indexes of a table leaves out a dropped one.
+            # A statement about all indexes of a table omits a dropped index.
             Session(warehouse, within).sql(statement.replace("INDEX ON", "INDEX id_sieve ON"))
             ends.append("done")
         except SieveError as error:
@@ -154,7 +153,7 @@ def test_statement_reports_that_its_index_was_dropped(
         age(warehouse)
         Session(warehouse).sql("VACUUM SIEVE INDEXES RETAIN 0 HOURS")
         assert not list(warehouse.root.iterdir()), within.struck
-    # If the index is dropped before the statement opens it, the error need not name the drop.
+    # If the index is gone before the statement opens the index, the error may omit the drop.
     found = sum(1 for _ in itertools.takewhile(lambda e: e != "SIEVE_INDEX_DROPPED", ends))
     assert set(ends[:found]) <= {"SIEVE_INDEX_NOT_USABLE", "done"}, ends
     assert set(ends[found:-1]) == {"SIEVE_INDEX_DROPPED"}, ends
@@ -185,7 +184,7 @@ def test_statement_about_all_indexes_leaves_out_a_dropped_one(
 
 @pytest.mark.parametrize("name", ["refresh in full", "vacuum", "disable"])
 def test_index_without_its_first_version_keeps_its_files(name: str, tmp_path: Path) -> None:
-    """If another tool deleted an index's first version, statements fail and delete nothing."""
+    """If an index has lost its first version file, statements fail and delete nothing."""
     warehouse, statement = prepared(tmp_path, name)
     age(warehouse)
     (index,) = warehouse.root.iterdir()

@@ -23,7 +23,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def one(user: Driver) -> Driver:
-    """A driver with a table of ten files, which checks for other drivers' changes every second."""
+    """A driver with a table of ten files; it looks for other drivers' changes every second."""
     user.sql("SET spark.sieve.registry.ttl = 1s")
     user.sql("CREATE DATABASE store")
     user.sql(f"CREATE TABLE store.t USING parquet AS {ROWS}")
@@ -32,14 +32,14 @@ def one(user: Driver) -> Driver:
 
 @pytest.fixture(scope="module")
 def two(server: CutMetastore, folder: Path) -> Iterator[Driver]:
-    """A second driver, which connects to the metastore directly, not through the proxy."""
+    """A second driver. It connects to the metastore directly, not through the proxy."""
     conf = server.direct | {"spark.sieve.registry.ttl": "1s"}
     with driver(folder / "two", **conf) as it:
         yield it
 
 
 def reads(it: Driver, files: int) -> None:
-    """Repeats a point query until it reads ``files`` files; checks the rows each time."""
+    """Repeats a point query until it reads ``files`` files. Each time, checks the query's rows."""
 
     def so() -> bool:
         it.send(POINT)

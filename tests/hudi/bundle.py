@@ -27,7 +27,7 @@ def bundle() -> Path:
 
 
 def conf(extensions: Sequence[str] = (EXTENSIONS, HUDI_EXTENSION)) -> dict[str, str]:
-    """The settings of a session with Sieve and Hudi, whose SQL extensions have the given order."""
+    """The settings of a session with Sieve's and Hudi's SQL extensions, in the given order."""
     jars = [str(shim_jar(find_spark(os.environ))), str(bundle())]
     return {
         "spark.jars": ",".join(jars),

@@ -45,12 +45,12 @@ def create(lab: Lab, kind: str, *, name: str = "t", parts: bool = False, **prope
 
 
 def rows(first: int, last: int, part: str = "id div 100") -> str:
-    """A query that returns rows with the keys from `first` up to, but not including, `last`."""
+    """A query that returns rows with the keys from `first` to `last` - 1."""
     return f"SELECT {SOURCE.format(part)} FROM range({first}, {last})"
 
 
 def fill(lab: Lab, first: int, last: int, name: str = "t") -> None:
-    """Inserts rows with the keys from `first` up to, but not including, `last`, in one commit."""
+    """Inserts rows with the keys from `first` to `last` - 1 in one commit."""
     lab.sql(f"INSERT INTO {name} {rows(first, last)}")
 
 
@@ -96,7 +96,7 @@ def instants(lab: Lab, name: str = "t") -> list[str]:
 
 
 def completions(lab: Lab, name: str = "t") -> dict[str, str]:
-    """The instants of completed commits in order, with completion times in ISO 8601 (UTC)."""
+    """The instants and completion times (ISO 8601, UTC) of completed commits, in order."""
     timeline = folder(lab, name) / ".hoodie" / "timeline"
     kinds = (".commit", ".deltacommit", ".replacecommit")
     done = (path.stem for path in timeline.iterdir() if path.name.endswith(kinds))

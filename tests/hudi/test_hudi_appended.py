@@ -1,4 +1,4 @@
-"""If new log files contain all that an index needs, a refresh reads only these files of a slice."""
+"""If new log files contain everything that an index needs, a refresh reads only the log files."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ ROWS = 100
 
 
 def known(lab: Lab) -> dict[int, tuple[int, int]]:
-    """For each partition: how many rows of its slice the index counts, and in how many runs."""
+    """For each partition, the counts of rows and of runs that the index has for its slice."""
     folder = lab.facts("amount_sieve")["path"]
     manifest = newest(LocalStore(), folder)
     assert manifest is not None
@@ -42,7 +42,7 @@ def indexed(lab: Lab, options: str = "", **properties: str) -> None:
 
 
 def right(lab: Lab) -> None:
-    """Checks that queries find old and new values, and that CHECK finds no error in the index."""
+    """Checks that queries find old and new values, and that CHECK accepts the index."""
     for amount in (100 * 7919 % 1000, 250 * 7919 % 1000, 5000, 5001):
         lab.check(f"SELECT * FROM t WHERE amount = {amount}")
     lab.check("SELECT * FROM t WHERE amount BETWEEN 4000 AND 6000", at_most=PARTS - 1)
@@ -101,7 +101,7 @@ def update_then_delete(lab: Lab) -> None:
 
 
 def update_twice(lab: Lab) -> None:
-    """Updates a row, then all rows of its slice, so that two log files contain the row's key."""
+    """Updates a row, then all rows of the slice; two log files then contain the row's key."""
     lab.sql("UPDATE t SET amount = 5000 WHERE id = 250")
     lab.sql("UPDATE t SET amount = amount + 1 WHERE part = 2")
 
@@ -127,15 +127,15 @@ STEPS: dict[str, tuple[Callable[[Lab], object], tuple[int, int]]] = {
     "merge of whole records": (merge_whole, (ROWS + 1, 2)),
     "compaction": (compact, (ROWS, 1)),
 }
-"""Commands, each with two numbers.
+"""Each command has two numbers.
 
-The two numbers count the rows and the runs that the index then has for the changed slice.
+The two numbers count the changed slice's rows and runs in the refreshed index.
 """
 
 
 @pytest.mark.parametrize("step", STEPS)
 def test_files_read_by_refresh_after_each_command(lab: Lab, step: str) -> None:
-    """A refresh reads only new log files if these contain whole records, or else the whole slice.
+    """A refresh reads only new log files if they contain whole records; if not, it reads the slice.
 
     The refresh does not read unchanged slices.
     """
@@ -171,12 +171,12 @@ COMPACT = tables.compact
 
 HISTORIES: dict[str, tuple[Callable[[Lab], object], ...]] = {
     # The base file contains a row with a high ordering value, and a delete hides this row. The next
-    # write has a lower ordering value than this row.
+    # write has a lower ordering value than the row in the base file.
     "deleted": (LATE, COMPACT, DELETE, INDEX, EARLY),
     "deleted later": (LATE, COMPACT, HIDES, INDEX, DELETE, EARLY),
     "deleted step by step": (LATE, COMPACT, INDEX, HIDES, REFRESH, DELETE, REFRESH, EARLY),
     # An update by position replaces both rows with the same key. The next log file has no
-    # positions, so only one of these rows stays visible.
+    # positions, so only one of the two rows stays visible.
     "twins": (TWIN, upsert(HIDDEN, 2), INDEX, OTHER),
     "twins step by step": (TWIN, INDEX, upsert(HIDDEN, 2), REFRESH, OTHER),
     # The update gives each of the two rows with the same key a new value.
@@ -206,9 +206,9 @@ def test_hidden_record_can_become_visible_again(lab: Lab, history: str, mode: st
 
 
 def test_rows_marked_as_deleted_keep_queries_right(lab: Lab) -> None:
-    """Queries return the right rows, although a row that is marked as deleted can hide other rows.
+    """Queries return the right rows, even if a deleted row hides other rows.
 
-    The deleted row has a higher ordering value than a later row with the same key.
+    A deleted row hides a later row with the same key if the deleted row's ordering value is higher.
     """
     with lab.database("hudi_news_deleted"):
         lab.sql(
@@ -258,7 +258,7 @@ def test_files_read_by_refresh_for_each_merge_mode(
 def test_refresh_of_a_map_reads_whole_slices(lab: Lab) -> None:
     """For an index of the shape `map`, a refresh reads changed slices whole.
 
-    If a map had a slice in two runs, CHECK could not detect a lost key of this slice.
+    With a slice in two runs of a map, CHECK could not detect a lost key of the slice.
     """
     with lab.database("hudi_news_map"):
         indexed(lab, "OPTIONS (shape = 'map', budget = '50%')")

@@ -19,7 +19,7 @@ WAS = 250 * 7919 % 1000
 def in_full(lab: Lab, query: str) -> Counter[str]:
     """Returns a query's rows.
 
-    Asserts that the index changes neither the rows nor the number of slices read.
+    Asserts that a query returns the same rows, and reads as many slices, without the index.
     """
     answers = []
     for on in ("false", "true"):
@@ -98,7 +98,7 @@ def test_incremental_reads(lab: Lab, kind: str) -> None:
 
 
 def test_partial_updates(lab: Lab) -> None:
-    """If a MERGE logs only the assigned columns, queries on the other columns still find rows."""
+    """If a MERGE logs only the assigned columns, queries on all other columns still find rows."""
     with (
         lab.database("hudi_partial"),
         lab.setting("hoodie.spark.sql.merge.into.partial.updates", "true"),
@@ -129,7 +129,7 @@ def test_partial_updates(lab: Lab) -> None:
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("mode", ["COMMIT_TIME_ORDERING", "EVENT_TIME_ORDERING"])
 def test_update_with_a_lower_ordering_value_has_an_effect(lab: Lab, kind: str, mode: str) -> None:
-    """An update with a lower ordering value has an effect only if Hudi merges by commit time.
+    """An update with a lower ordering value takes effect only with commit-time merging.
 
     Until OPTIMIZE, queries for the old or the new value read the slice of a logged update.
     """

@@ -85,7 +85,7 @@ def test_the_dataframe_writer_is_followed(lab: Lab, kind: str) -> None:
         written = lab.spark.sql(tables.rows(400, 450)).write.format("hudi").options(**options)
         written.mode("append").save(str(tables.folder(lab)))
         caught_up(lab, 5)
-        # If a session has already read a table, Spark does not tell the session about writes to the
+        # Once a session has read a table, Spark does not tell the session about writes to the
         # table's folder.
         lab.sql("REFRESH TABLE t")
         assert lab.check("SELECT * FROM t WHERE id = 440", exactly=1).rows
@@ -123,7 +123,7 @@ def test_overwritten_table_gets_its_indexes_back(lab: Lab) -> None:
 
 
 def test_write_of_a_folder_leaves_indexes_unchanged(lab: Lab) -> None:
-    """A write to another folder under the table's name leaves the table's indexes unchanged."""
+    """A write under the table's name, but to another folder, changes no index of the table."""
     with followed(lab, "hudi_elsewhere", "cow"):
         other = tables.folder(lab).with_name("elsewhere")
         written = lab.spark.sql(tables.rows(0, 100)).write.format("hudi")

@@ -1,4 +1,4 @@
-"""To judge the cost of join keys, Sieve uses the size of the slices that the index selects."""
+"""Sieve judges the cost of join keys by the size of the slices that the index selects."""
 
 from __future__ import annotations
 
@@ -39,8 +39,7 @@ def test_size_of_a_table_is_that_of_the_selected_slice(lab: Lab, kind: str, part
         whole, left = _sizes(lab, JOIN.format("= 5"))
         assert left < whole / 4
         assert _sizes(lab, JOIN.format(">= 0")) == (whole, whole)
-        # Although the scan is small, Sieve does not make Spark broadcast it, because few bytes can
-        # contain many rows.
+        # Few bytes can contain many rows, so Sieve does not make Spark broadcast this small scan.
         with lab.setting("spark.sql.autoBroadcastJoinThreshold", str(whole // 10)):
             plan = lab.spark.sql(JOIN.format("= 5"))._jdf.queryExecution().sparkPlan()
             assert "BroadcastHashJoin" not in plan.toString()
@@ -54,7 +53,7 @@ def test_size_of_a_table_is_that_of_the_selected_slice(lab: Lab, kind: str, part
 
 
 def test_listed_partitions_do_not_reduce_the_size(lab: Lab) -> None:
-    """If Hudi has listed only some partitions, the computed size of a scan is not too small.
+    """The computed size of a scan is large enough, even if Hudi has listed only some partitions.
 
     The rows that the index selects are in two partitions.
     """
@@ -73,7 +72,7 @@ def test_listed_partitions_do_not_reduce_the_size(lab: Lab) -> None:
                 lab.sql("REFRESH TABLE t")
                 lab.sql(before)
                 own, left = _sizes(lab, query)
-                # Hudi's estimate for a table contains only the partitions that Hudi has listed so
-                # far.
+                # Hudi's size estimate for a table covers only the partitions that Hudi has listed
+                # so far.
                 assert min(own, whole / 3) <= left <= own
                 lab.check(query, at_most=12)

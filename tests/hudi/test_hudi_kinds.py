@@ -31,7 +31,7 @@ def predicates(key: int) -> list[str]:
 
 
 def find(lab: Lab, key: int, at_most: int, rows: int = 1) -> None:
-    """Each predicate finds the same rows as without the index, and reads few slices."""
+    """With the index, each predicate finds the same rows and reads few slices."""
     for predicate in predicates(key):
         found = lab.check(f"SELECT id, ts FROM t WHERE {predicate}", at_most=at_most)
         assert found.rows.total() == rows, predicate

@@ -38,7 +38,7 @@ def version(lab: Lab) -> tuple[Manifest, set[tuple[str, int, int]]]:
 
 
 def access(lab: Lab) -> Any:
-    """The JVM object through which a statement that starts now would access the table."""
+    """The JVM object through which a new statement would access the table."""
     jvm: Any = lab.spark._jvm
     resolve = jvm.org.apache.spark.sql.sieve.statements.Tables.resolve
     name = jvm.java.util.ArrayList()
@@ -52,7 +52,7 @@ def in_full(lab: Lab) -> set[tuple[str, int, int]]:
 
 
 def listed(lab: Lab) -> set[int] | None:
-    """The values of `part` whose partitions a refresh would list now; None if it would list all."""
+    """The partitions (values of `part`) that a refresh would list now; None means all."""
     found = list_changed(access(lab), ms_since_epoch(version(lab)[0].instant))
     if found is None:
         return None
@@ -82,7 +82,7 @@ def indexed(lab: Lab, kind: str, **properties: str) -> None:
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("metadata", ["true", "false"])
 def test_refresh_does_not_list_unchanged_partitions(lab: Lab, kind: str, metadata: str) -> None:
-    """A refresh does not list the folder of a partition without changes.
+    """A refresh does not list the folder of an unchanged partition.
 
     The test moves an unchanged partition's folder away during the refresh.
     """
@@ -145,14 +145,14 @@ STEPS: dict[str, tuple[Callable[[Lab], object], set[int] | None]] = {
     "first after it": (lambda lab: lab.sql("UPDATE t SET amount = 1 WHERE id = 250"), None),
     "next after it": (lambda lab: lab.sql("UPDATE t SET amount = 2 WHERE id = 250"), {2}),
 }
-"""Commands, each with the partitions that the next refresh lists; None means all partitions."""
+"""For each command, the partitions that the next refresh lists. None means all partitions."""
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_folders_listed_by_refresh_after_each_command(lab: Lab, kind: str) -> None:
-    """After each command, a refresh lists only the changed partitions, unless it must list all.
+    """After most commands, a refresh lists only the changed partitions.
 
-    The refresh after each command finds the same slices as a full listing.
+    After all commands, a refresh finds the same slices as a full listing.
     """
     with lab.database("hudi_listed"):
         indexed(lab, kind)
@@ -176,7 +176,7 @@ def test_truncated_table_is_listed_whole(lab: Lab, kind: str) -> None:
 
 
 def test_a_table_without_partitions_is_listed_whole(lab: Lab) -> None:
-    """If a table has no partitions, a refresh lists the table's only folder."""
+    """For a table without partitions, a refresh lists the only folder."""
     with lab.database("hudi_flat"):
         tables.create(lab, "cow")
         tables.fill(lab, 0, 100)
@@ -186,7 +186,7 @@ def test_a_table_without_partitions_is_listed_whole(lab: Lab) -> None:
 
 
 def test_archived_commit_causes_a_full_listing(lab: Lab) -> None:
-    """If the commit that the index reflects is archived, a refresh lists all partitions."""
+    """If Hudi has archived the commit that the index reflects, a refresh lists all partitions."""
     with lab.database("hudi_archived"):
         indexed(
             lab, "cow", hoodie__keep__min__commits="2", hoodie__keep__max__commits="3",
@@ -195,7 +195,7 @@ def test_archived_commit_causes_a_full_listing(lab: Lab) -> None:
         for number in range(7):
             lab.sql(f"UPDATE t SET amount = {5000 + number} WHERE id = 250")
         refreshed(lab, None)
-        # The timeline still contains the commit that the index reflects, but later commits may be
-        # archived.
+        # The timeline still contains the commit that the index reflects, but Hudi may have archived
+        # later commits.
         lab.sql("UPDATE t SET amount = 6000 WHERE id = 250")
         refreshed(lab, None)

@@ -60,8 +60,8 @@ def test_changed_slices_are_read_until_refreshed(lab: Lab, kind: str, parts: boo
         assert len(lab.check("SELECT * FROM t WHERE amount = 6000", **places).rows) == 4
         lab.check("SELECT * FROM t WHERE amount = 5000", exactly=1)
         lab.check("SELECT * FROM t WHERE id = 123", exactly=0)
-        # In a merge-on-read table, the index contains the hidden old value until a refresh reads
-        # the whole slice.
+        # A log file hides the old value. In a merge-on-read table, the index keeps this value until
+        # a refresh reads the whole slice.
         lab.check("SELECT * FROM t WHERE amount = 345 * 7919 % 1000", exactly=int(kind == "mor"))
         states = lab.sql("CHECK SIEVE INDEX ON t")
         assert {row[2] for row in states} == {"ok"}
@@ -75,8 +75,7 @@ def test_refresh_reads_only_changed_slices(lab: Lab) -> None:
         lab.sql("UPDATE t SET amount = 5000 WHERE id = 345")
         lab.sql("REFRESH SIEVE INDEX amount_sieve ON t")
         facts = dict(lab.sql("DESCRIBE SIEVE INDEX EXTENDED amount_sieve ON t"))
-        # The index counts two rows with this key in the slice: the logged row and the row that it
-        # hides.
+        # The index counts two rows with this key in the slice: the logged row and the hidden row.
         assert (facts["runs"], facts["freshness"], facts["rows"]) == ("2", "current", "801")
         newest = lab.sql("SHOW SIEVE VERSIONS amount_sieve ON t")[0]
         assert newest[1:3] == (2, "refreshed")
@@ -88,7 +87,7 @@ def test_refresh_reads_only_changed_slices(lab: Lab) -> None:
 
 @pytest.mark.parametrize("kind", ["cow", "mor"])
 def test_an_overwrite_leaves_no_old_slice(lab: Lab, kind: str) -> None:
-    """INSERT OVERWRITE replaces the file groups; the index then contains no old slice."""
+    """After INSERT OVERWRITE replaces the file groups, the index contains no old slice."""
     with lab.database("hudi_overwrite"):
         filled(lab, kind, True)
         lab.sql(f"INSERT OVERWRITE t {tables.rows(1000, 1300)}")
@@ -100,9 +99,9 @@ def test_an_overwrite_leaves_no_old_slice(lab: Lab, kind: str) -> None:
 
 
 def test_queries_are_right_for_slices_without_a_base_file(lab: Lab) -> None:
-    """If slices have no base file, queries return the right rows.
+    """Queries return the right rows from slices without a base file.
 
-    With a bucket index, Hudi writes new keys to log files, and only a compaction makes a base file.
+    With a bucket index, Hudi writes new keys to log files. Only a compaction makes a base file.
     """
     with lab.database("hudi_logs"):
         tables.create(lab, "mor", **tables.BUCKETS)

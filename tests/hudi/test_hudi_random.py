@@ -1,4 +1,4 @@
-"""Random histories of Hudi tables: after each step, the index does not change any query's rows."""
+"""Random histories of Hudi tables: after each step, the index changes no query's rows."""
 
 from __future__ import annotations
 
@@ -39,11 +39,11 @@ COMPACTED = {
     "hoodie__compact__inline__max__delta__commits": "3",
 }
 CLEANED = "Cleaner cleaned up the timestamp of interest"
-"""Hudi's error for a query of an instant for which files may be missing."""
+"""Hudi's error for a query of an instant whose files may be missing."""
 STATE = 6
 """The position of the column `state` in SHOW SIEVE INDEXES."""
 NOT_CLUSTERED = ("buckets", "bare")
-"""Kinds of table that Hudi cannot cluster, or in which clustering can damage a partition."""
+"""Hudi cannot cluster these kinds of table, or clustering can damage their partitions."""
 
 _STRETCHES = st.builds(
     lambda first, length: (first, first + length),
@@ -65,14 +65,13 @@ class History(RuleBasedStateMachine):
         self.made = False
 
     def do(self, does: Callable[[], object], refreshed: bool) -> None:
-        # Runs a command, which Hudi may refuse for this kind of table, and perhaps a REFRESH.
+        # Runs a command, and perhaps a REFRESH. Hudi may refuse the command for this kind of table.
         # Queries must be right even after a failed command.
         with contextlib.suppress(Py4JJavaError, PySparkException):
             does()
         if refreshed:
             self.lab.sql("REFRESH SIEVE INDEX ON t")
-            # After the refresh, each index must be current, even if the refresh has listed no
-            # slices.
+            # After a refresh, each index must be current, even if the refresh has listed no slices.
             assert {row[STATE] for row in self.lab.sql("SHOW SIEVE INDEXES ON t")} == {"ready"}
 
     def sql(self, statement: str, refreshed: bool) -> None:
@@ -184,8 +183,7 @@ class History(RuleBasedStateMachine):
 
     def teardown(self) -> None:
         with self.stack:
-            # If the table was not created, the test has already failed, and there is no index to
-            # check.
+            # If CREATE TABLE failed, the test has already failed, and no index exists.
             states = (
                 {row[2] for row in self.lab.sql("CHECK SIEVE INDEX ON t")} if self.made else set()
             )
@@ -218,7 +216,7 @@ def live_through(lab: Lab, kind: str, layout: str, histories: int, **how: object
 def test_a_random_history_loses_nothing(lab: Lab, kind: str, layout: str) -> None:
     """After each step, queries return the same rows with and without the index.
 
-    The queries read the newest state of the table and an earlier instant.
+    The queries read the newest state of the table, and the state at an earlier instant.
     """
     live_through(lab, kind, layout, HISTORIES, derandomize=True)
 

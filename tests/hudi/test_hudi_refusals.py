@@ -43,7 +43,7 @@ def test_a_table_of_an_older_version(lab: Lab) -> None:
 def test_a_table_without_a_commit(lab: Lab) -> None:
     """CREATE refuses a table without commits, which has no slices.
 
-    Hudi presents a table without commits to Spark as a different kind of relation.
+    To Spark, Hudi presents a table without commits as a different kind of relation.
     """
     with lab.database("hudi_empty"):
         tables.create(lab, "cow", parts=True)
@@ -51,7 +51,7 @@ def test_a_table_without_a_commit(lab: Lab) -> None:
 
 
 def test_base_files_of_another_format(lab: Lab) -> None:
-    """CREATE refuses base files other than Parquet, because other formats have other readers."""
+    """CREATE refuses base files in formats other than Parquet, because those have other readers."""
     with lab.database("hudi_orc"):
         tables.create(lab, "cow", parts=True, hoodie__table__base__file__format="ORC")
         with lab.setting("hoodie.table.base.file.format", "ORC"):
@@ -69,7 +69,7 @@ def test_a_partition_column(lab: Lab) -> None:
 
 
 def _forms(run: Callable[[str], list[Any]]) -> None:
-    """If Hudi can also parse a statement, Sieve runs the statement only for an index of Sieve.
+    """Hudi can parse some statements, too. Sieve runs them only for indexes of Sieve.
 
     The checks use a Parquet table, a Hudi table, and a Hudi table with an index of Hudi.
     """
@@ -102,7 +102,7 @@ def _forms(run: Callable[[str], list[Any]]) -> None:
 
 
 def test_forms_work_if_the_extension_of_sieve_comes_first(lab: Lab) -> None:
-    """If Sieve's extension comes first, Spark calls Sieve's parser last; statements still work."""
+    """If Sieve's extension comes first, Spark calls Sieve's parser last, but statements work."""
     with lab.database("hudi_forms"):
         tables.create(lab, "cow", parts=False)
         tables.fill(lab, 0, 10)

@@ -10,7 +10,7 @@ pytestmark = pytest.mark.hudi
 
 
 def probe(lab: Lab) -> None:
-    """Runs queries; asserts that each returns the same rows with and without the index."""
+    """Runs queries; asserts that each query returns the same rows with and without the index."""
     for value in (5000, 5001, 250 * 7919 % 1000, 100 * 7919 % 1000):
         lab.check(f"SELECT * FROM t WHERE amount = {value}")
     lab.check("SELECT count(*), sum(amount) FROM t WHERE id BETWEEN 190 AND 310")
@@ -25,7 +25,7 @@ def indexed(lab: Lab, kind: str, **properties: str) -> None:
 
 
 def test_a_compaction_scheduled_and_run(lab: Lab) -> None:
-    """A scheduled compaction leaves a slice as it is; a completed compaction replaces the slice."""
+    """A scheduled compaction changes no slice. A completed compaction replaces the slice."""
     with lab.database("hudi_compaction"):
         indexed(lab, "mor")
         lab.check("SELECT * FROM t WHERE amount = 5000", exactly=1)
@@ -47,7 +47,7 @@ def test_a_compaction_scheduled_and_run(lab: Lab) -> None:
 
 
 def test_compaction_with_each_commit(lab: Lab) -> None:
-    """With inline compaction, queries are right, although each update makes a new base file."""
+    """With inline compaction, each update makes a new base file, but queries are right."""
     with lab.database("hudi_inline"):
         indexed(
             lab, "mor", hoodie__compact__inline="true",
@@ -75,7 +75,7 @@ def test_clustering(lab: Lab, kind: str) -> None:
 
 @pytest.mark.parametrize("kind", ["cow", "mor"])
 def test_cleaning(lab: Lab, kind: str) -> None:
-    """After Hudi has cleaned slices, queries are right, and REFRESH removes those slices."""
+    """After Hudi has cleaned slices, queries are right, and REFRESH removes the cleaned slices."""
     with lab.database("hudi_cleaning"):
         indexed(lab, kind)
         for value in (5001, 5002, 5003):

@@ -28,7 +28,7 @@ def test_tables_without_meta_columns(lab: Lab, kind: str) -> None:
 
 
 def test_an_index_of_the_read_optimized_table(lab: Lab) -> None:
-    """A query of a read-optimized table reads only base files; the table has its own indexes."""
+    """A query of a read-optimized table reads only base files. This table has its own indexes."""
     with lab.database("hudi_ro") as database:
         tables.create(lab, "mor", parts=True)
         tables.fill(lab, 0, 400)
@@ -50,7 +50,7 @@ def test_an_index_of_the_read_optimized_table(lab: Lab) -> None:
 
 
 def test_unknown_reader_setting_makes_queries_read_all(lab: Lab) -> None:
-    """If an unknown reader setting is set, queries read all slices.
+    """If a session sets an unknown reader setting, queries read all slices.
 
     An unknown writer setting does not affect skipping.
     """
@@ -75,7 +75,7 @@ def test_unknown_reader_setting_makes_queries_read_all(lab: Lab) -> None:
 def test_new_column_does_not_disable_other_indexes(lab: Lab, kind: str) -> None:
     """A new column does not disable the indexes of the table's other columns.
 
-    Indexes of other columns also work with log files, where further columns decide which record of
+    Indexes of other columns also work with log files. There, further columns decide which record of
     a key is visible.
     """
     with lab.database("hudi_added"):
@@ -119,10 +119,10 @@ def test_column_dropped_and_added_again_is_a_new_column(lab: Lab) -> None:
         tables.create(lab, "cow")
         tables.fill_sorted(lab, 0, 800)
         with evolving(lab):
-            # The first change of columns with ids also changes column comments, so this change
-            # precedes CREATE.
+            # The first column change with ids also changes column comments, so the test makes this
+            # change before CREATE.
             exchange()
-        # CREATE refuses a table whose last commit has column ids, so this commit has none.
+        # CREATE refuses a table if its last commit has column ids, so this commit is without ids.
         tables.fill(lab, 800, 801)
         with evolving(lab):
             lab.sql("CREATE SIEVE INDEX ON t (part)")

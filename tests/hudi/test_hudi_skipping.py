@@ -14,7 +14,7 @@ pytestmark = pytest.mark.hudi
 
 @dataclass(frozen=True, slots=True)
 class Way:
-    """A way in which Hudi skips slices: metadata partition, table properties, query condition."""
+    """A way in which Hudi skips slices: a metadata partition, table properties, and a condition."""
 
     part: str
     properties: dict[str, str]
@@ -42,9 +42,9 @@ WAYS = [
     Way("record_index", _KEYS, "id IN (150, 250)"),
     Way("secondary_index_by_word", _KEYS, "word IN ('w150', 'w250')"),
 ]
-# The amount 850 is in the second slice and 650 is in the fourth; no slice contains 849 or 851. Each
-# entry has four numbers: the slices read with Hudi's skipping, with the index, and with both, and
-# the rows.
+# The second slice contains the amount 850, and the fourth contains 650. No slice contains 849 or
+# 851. Each entry has four numbers. Three numbers count the slices read: with Hudi's skipping, with
+# the index, and with both. The last number counts the rows.
 QUESTIONS = {
     "amount IN (850, 650)": (2, 2, 1, 1),
     "amount BETWEEN 849 AND 851": (2, 1, 1, 1),
@@ -67,10 +67,9 @@ def answers(lab: Lab, queries: Sequence[str], *, hudi: bool, sieve: bool) -> lis
 @pytest.mark.parametrize("kind", ["cow", "mor"])
 @pytest.mark.parametrize("way", WAYS, ids=lambda way: way.part)
 def test_slices_that_hudi_or_the_index_skips_are_not_read(lab: Lab, way: Way, kind: str) -> None:
-    """Point and range queries read only those slices that neither Hudi nor the index skips.
+    """If Hudi or the index skips a slice, point and range queries do not read the slice.
 
-    Queries return the same rows whether slices are skipped by Hudi, by the index, by both or by
-    neither.
+    Queries return the same rows, whatever combination of Hudi and the index skips slices.
     """
     with lab.database("hudi_skipping"):
         tables.create(lab, kind, parts=True, hoodie__metadata__enable="true", **way.properties)

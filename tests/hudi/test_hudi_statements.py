@@ -12,7 +12,7 @@ pytestmark = pytest.mark.hudi
 
 Row = tuple[int, str]
 Change = Callable[[Row], Row | None]
-"""A function from a row to the changed row, or to None if the row is deleted."""
+"""A function that maps a row to the changed row; a deleted row maps to None."""
 
 UPDATE = "UPDATE t SET word = 'u' WHERE id >= 350"
 DELETE = "DELETE FROM t WHERE id BETWEEN 190 AND 210"
@@ -24,7 +24,7 @@ CHANGES: dict[str, tuple[int, Change]] = {
     DELETE: (2, lambda row: None if 190 <= row[0] <= 210 else row),
     MERGE: (1, lambda row: (row[0], "m") if row[0] in {372, 373} else row),
 }
-"""For each statement: how many of the four slices it reads, and how it changes a row."""
+"""For each statement: how many of the four slices the statement reads, and how it changes a row."""
 
 
 def counted(lab: Lab) -> tuple[int, int]:
@@ -44,7 +44,7 @@ def rows(lab: Lab) -> list[Row]:
     [
         ("cow", "id", (UPDATE, DELETE)),
         ("mor", "id", (UPDATE, DELETE)),
-        # Hudi joins the source of a MERGE with the table only if the table has no record key.
+        # If a table has a record key, Hudi does not join the source of a MERGE with the table.
         ("cow", "", (MERGE, DELETE)),
     ],
     ids=["cow", "mor", "without a key"],

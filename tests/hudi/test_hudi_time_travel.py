@@ -21,7 +21,7 @@ def at(instant: str, condition: str) -> str:
 def followed(lab: Lab, kind: str, *values: int) -> None:
     """Makes four slices and an index.
 
-    Then sets one row to each value in turn, with a REFRESH after each update.
+    Then updates one row to each value in turn, and runs REFRESH after each update.
     """
     tables.create(lab, kind, parts=True)
     tables.fill(lab, 0, 400)
@@ -43,11 +43,11 @@ def test_each_instant_has_the_rows_of_its_time(lab: Lab, kind: str) -> None:
         for instant, value in zip(later, (5001, 5002, 5003), strict=True):
             found = lab.check(at(instant, f"amount = {value}"), exactly=1)
             assert found.rows == {repr((250, value)): 1}
-            # If a value is hidden at the instant, a query for this value still reads the slice that
-            # contains it.
+            # A query for a value reads the slice that contains the value, even if the value is
+            # hidden at the instant.
             assert not lab.check(at(instant, f"amount = {was}"), at_most=1).rows
         lab.check(at(later[0], "amount = 100 * 7919 % 1000"), exactly=1)
-        # The index contains a hidden logged value until a refresh reads the whole slice.
+        # Until a refresh reads the whole slice, the index contains hidden logged values.
         lab.check("SELECT * FROM t WHERE amount = 5002", exactly=int(kind == "mor"))
 
 
@@ -71,7 +71,7 @@ def test_each_version_belongs_to_its_commit(lab: Lab) -> None:
 
 
 def test_later_log_files_do_not_affect_earlier_instants(lab: Lab) -> None:
-    """A query of an earlier instant is right, although Hudi also lists log files of later instants.
+    """Hudi also lists log files of later instants, but a query of an earlier instant is right.
 
     A slice has the same name at both instants.
     """
@@ -152,7 +152,8 @@ def test_query_of_an_instant_finds_a_row_hidden_later(
 def test_query_of_any_instant_reads_only_needed_slices(lab: Lab) -> None:
     """A query of any instant reads only needed slices, even after deletes and partial updates.
 
-    After a rollback, a query reads each slice whose log files the undone commit may have changed.
+    After a rollback, a query reads each slice in which the undone commit may have changed log
+    files.
     """
     if bundle.VERSION.startswith("1.0."):
         pytest.skip("that Hudi compares a deleted key's order, an Integer, with a Long, and fails")
@@ -227,7 +228,7 @@ def test_index_has_no_effect_for_invalid_instants(lab: Lab) -> None:
     """The index changes no rows or errors for future, early, invalid or cleaned instants."""
 
     def error_of_hudi(instant: str) -> str:
-        """Returns Hudi's error, which must be the same with and without the index."""
+        """Returns Hudi's error; asserts that the error is the same with and without the index."""
         found = set()
         for on in ("false", "true"):
             with (

@@ -39,8 +39,8 @@ def test_slices_without_log_files_are_bounded(lab: Lab, kind: str) -> None:
 def test_groups_of_partitions_have_no_bound(lab: Lab) -> None:
     """MIN and MAX, grouped by partition, read all eight slices, two in each of four partitions.
 
-    In Hudi, a partition column's value can come from the file, so Sieve does not know a slice's
-    group.
+    In Hudi, a partition column's value can come from the file. So Sieve does not know to which
+    group a slice belongs.
     """
     with lab.database("hudi_top_groups"):
         tables.create(lab, "cow", parts=True)
@@ -81,7 +81,7 @@ def test_rows_hidden_by_log_files_give_no_bound(lab: Lab) -> None:
 
 
 def test_slice_refreshed_from_log_files_has_no_bound(lab: Lab) -> None:
-    """After a refresh from log files, top-k queries read a slice, as its row count is too high."""
+    """After a refresh from log files, a slice's row count is too high to bound top-k queries."""
     with lab.database("hudi_top_news"):
         indexed(lab, "mor")
         lab.sql("UPDATE t SET amount = -7 WHERE id = 250")

@@ -1,4 +1,4 @@
-"""Queries of earlier instants use several index versions, without an effect on later queries."""
+"""Queries of earlier instants use several index versions, but do not affect later queries."""
 
 from __future__ import annotations
 
@@ -54,9 +54,9 @@ def right(lab: Lab, instants: Sequence[str]) -> None:
 
 
 def test_later_index_does_not_affect_earlier_instants(lab: Lab) -> None:
-    """A later index version, which lacks hidden rows, does not affect queries of earlier instants.
+    """A later index version lacks hidden rows, but does not affect queries of earlier instants.
 
-    Queries of earlier instants still skip slices by an older index, which contains the hidden rows.
+    Queries of earlier instants still skip slices by an older index version with the hidden rows.
     """
     with lab.database("hudi_say"):
         made(lab, "amount")
@@ -70,7 +70,7 @@ def test_later_index_does_not_affect_earlier_instants(lab: Lab) -> None:
 
 
 def test_or_is_pruned_by_indexes_refreshed_separately(lab: Lab) -> None:
-    """An OR of two columns skips slices, although their indexes were refreshed separately."""
+    """An OR of two columns skips slices, even if each column's index was refreshed separately."""
     with lab.database("hudi_or"):
         made(lab, "amount", "word")
         logged(lab, 5000, 6000, 7000, refreshed="amount")

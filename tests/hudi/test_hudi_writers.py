@@ -50,7 +50,7 @@ def timeline(lab: Lab) -> Path:
 def updates(session: SparkSession, number: int) -> dict[int, bool]:
     """Updates rows in a writer's own slice and in a slice that both writers update.
 
-    Returns a dict from each written value to whether the commit of this value succeeded.
+    Returns, for each written value, whether its commit succeeded.
     """
     done = {}
     for k in range(ROUNDS):
@@ -77,7 +77,7 @@ def test_refresh_loses_no_row_while_two_sessions_write(lab: Lab, kind: str, lock
         writers = [pool.submit(updates, session, k) for k, session in enumerate(sessions)]
         while not all(writer.done() for writer in writers):
             lab.sql("REFRESH SIEVE INDEX ON t")
-            # REFRESH TABLE makes the queries with and without the index use the same list of
+            # After REFRESH TABLE, the queries with and without the index use the same list of
             # slices.
             lab.sql("REFRESH TABLE t")
             lab.check(changed)
@@ -96,7 +96,7 @@ def test_refresh_loses_no_row_while_two_sessions_write(lab: Lab, kind: str, lock
 def test_commit_that_loses_a_conflict_is_never_indexed(
     lab: Lab, kind: str, lock: str, tmp_path: Path
 ) -> None:
-    """If a commit loses a conflict, REFRESH never indexes its files.
+    """REFRESH never indexes the files of a commit that loses a conflict.
 
     While the losing commit waits, another commit changes the same slice.
     """
@@ -145,7 +145,7 @@ def test_unfinished_commit_is_not_indexed(lab: Lab, kind: str) -> None:
         lab.sql("CREATE SIEVE INDEX ON t (amount)")
         lab.sql("UPDATE t SET amount = 5000, ts = 2 WHERE id = 250")
         completed = max(timeline(lab).glob("*_*commit"))
-        # A commit without its last file is unfinished, for example after the death of its writer.
+        # A commit without its last file is unfinished, for example because the writer died.
         aside = completed.rename(timeline(lab).parent / "aside")
         lab.sql("REFRESH TABLE t")
         assert lab.sql("REFRESH SIEVE INDEX ON t")[0][1] == 1
@@ -156,6 +156,6 @@ def test_unfinished_commit_is_not_indexed(lab: Lab, kind: str) -> None:
         assert lab.check(new, exactly=1).rows
         lab.sql("REFRESH SIEVE INDEX ON t")
         assert lab.check(new, exactly=1).rows
-        # In a merge-on-read table, the index contains a hidden value until a refresh reads the
-        # whole slice.
+        # In a merge-on-read table, the index keeps a hidden value until a refresh reads the whole
+        # slice.
         assert not lab.check(old, exactly=int(kind == "mor")).rows

@@ -91,7 +91,7 @@ class History:
         return self._lab.sql(text)
 
     def _both_write(self) -> None:
-        """Lets both writers run a statement at once; either can fail with a conflict."""
+        """Lets both writers run a statement at once; a conflict can make one statement fail."""
         self._waiting = texts = []
         writes = [self._append, self._delete, self._update, self._merge, self._compact]
         for write in self._random.choices([*writes, self._refresh], k=2):
@@ -199,7 +199,8 @@ class History:
             self._sql(f"ALTER TABLE {TABLE} DROP COLUMN {old}")
             self._sql(f"ALTER TABLE {TABLE} ADD COLUMN {old} INT")
             self._promoted = False
-            # REFRESH would fail for an index on a dropped column, so the index is replaced.
+            # REFRESH would fail for an index on a dropped column, so the history replaces the
+            # index.
             self._sql(f"DROP SIEVE INDEX {self._index} ON {TABLE}")
             self._index = f"k{self._names}_sieve"
             self._sql(f"CREATE SIEVE INDEX {self._index} ON {TABLE} ({old})")

@@ -17,7 +17,7 @@ SMALL_ROW_GROUPS = {
         ("check__max__record__count", 20),
     )
 }
-"""Properties of `create` for row groups of 20 rows."""
+"""Properties for `create` that make row groups of 20 rows."""
 AUDITED = {"spark.sieve.audit.sample": "1.0", "spark.sieve.strict": "true"}
 """Settings with which an audit reads all skipped files."""
 ROWS = "id, concat('v', id % 7) v"
@@ -35,8 +35,8 @@ def namespace(lab: Lab, name: str) -> Iterator[None]:
         lab.sql("USE spark_catalog.default")
         for _, table, *_ in lab.sql(f"SHOW TABLES IN {name}"):
             lab.sql(f"DROP TABLE {name}.{table} PURGE")
-        # A catalog that stores tables as folders cannot drop a folder that still contains files,
-        # such as indexes.
+        # If a catalog stores tables as folders, it cannot drop a folder that still contains
+        # indexes.
         if not name.startswith("files."):
             lab.sql(f"DROP NAMESPACE {name}")
 
@@ -48,7 +48,11 @@ def create(
     more: str = "",
     **properties: str | int,
 ) -> None:
-    """Creates an empty table; underscores in property names stand for dots and hyphens."""
+    """Creates an empty table.
+
+    In the names of properties, one underscore stands for a dot, and two underscores stand for a
+    hyphen.
+    """
     given: Mapping[str, str] = NO_BOUNDS | {
         key.replace("__", "-").replace("_", "."): str(value) for key, value in properties.items()
     }
@@ -67,7 +71,7 @@ def insert(lab: Lab, select: str = ROWS, name: str = "t", files: int = 10, start
 def wait_for_state(lab: Lab, name: str, state: str = "ready") -> None:
     """Waits until all indexes of a table have the given state.
 
-    A refresh starts only after a command's end, because Spark reports the command then.
+    Spark reports a command at its end, so a refresh starts only then.
     """
     deadline = time.monotonic() + 60
     while any(row[6] != state for row in lab.sql(f"SHOW SIEVE INDEXES ON {name}")):
@@ -76,7 +80,7 @@ def wait_for_state(lab: Lab, name: str, state: str = "ready") -> None:
 
 
 def bytes_read(lab: Lab, query: str) -> int:
-    """The sum of the metric "size of files read" over those scans of a query that use an index."""
+    """How many bytes a query's scans with an index read, by Spark's metric "size of files read"."""
     frame = lab.spark.sql(query)
     frame.collect()
     found = (s.metrics() for s in scans(frame._jdf.queryExecution().executedPlan()))
@@ -84,7 +88,7 @@ def bytes_read(lab: Lab, query: str) -> int:
 
 
 def sizes(lab: Lab, predicate: str, name: str = "t") -> int:
-    """The total size of the files with rows that match a predicate, from Iceberg's own metadata.
+    """The total size of the files that contain a matching row, from Iceberg's metadata.
 
     Args:
         name: a table in the current namespace.

@@ -16,8 +16,7 @@ import pytest
 from py4j.java_gateway import GatewayParameters, JavaGateway, launch_gateway
 
 FOLDER = Path(__file__).parents[2] / "build" / "iceberg" / "rest"
-# Even if the tests run on another Spark, the server uses the jars of Spark 4.1, which include Jetty
-# and Hadoop.
+# The server always uses the jars of Spark 4.1, because these jars include Jetty and Hadoop.
 SPARK = Path(sysconfig.get_path("purelib")) / "pyspark" / "jars"
 
 

@@ -1,7 +1,7 @@
 """DELETE, UPDATE and MERGE statements in the forms that Iceberg's own Spark tests cover.
 
 `{t}` has the columns id, dep, salary and address; address is a struct of city and zip. `s` is a
-source with the columns id, dep, salary and extra; its ids repeat and can be NULL. `one` has the
+source with the columns id, dep, salary and extra. Ids of `s` repeat and can be NULL. `one` has the
 same columns as `s`, and contains each id once.
 """
 

@@ -26,7 +26,7 @@ def database(lab: Lab) -> Iterator[None]:
 
 
 def scans(lab: Lab, table: str) -> dict[str, dict[str, Any]]:
-    """A dict from filter to the totals of all scans of a table with this filter."""
+    """For each filter, the totals of all scans of a table with this filter."""
     lab.spark.sparkContext._jsc.sc().listenerBus().waitUntilEmpty()
     record = json.loads(lab.spark._jvm.org.apache.spark.sql.sieve.observe.ScanRecord.json())
     asked = [(json.loads(one["asked"]), one) for one in record["scans"]]
@@ -41,7 +41,7 @@ def advice(lab: Lab, scope: str) -> dict[str, dict[str, Any]]:
 
 
 def test_scans_are_recorded(lab: Lab) -> None:
-    """The record contains scans with and without an index, and their bytes, but no constants."""
+    """The record contains the bytes of scans with and without an index, but no constants."""
     create(lab)
     insert(lab)
     create(lab, "d", "id BIGINT, k INT")
@@ -102,7 +102,7 @@ def test_advice_names_the_catalog(lab: Lab) -> None:
 
 
 def test_indexed_expressions_are_not_suggested_again(lab: Lab) -> None:
-    """ADVISE keeps an index on an expression or on elements, and does not suggest it again."""
+    """ADVISE keeps an index on an expression or on elements, and suggests no second index."""
     lab.sql(
         "CREATE TABLE posts USING iceberg AS SELECT id, concat('Us', id) AS name, "
         "array(concat('t', id)) AS tags FROM range(0, 1000, 1, 10)"

@@ -49,7 +49,7 @@ def test_all_statements(lab: Lab, name: str) -> None:
 
 
 def test_counters_and_reasons(lab: Lab) -> None:
-    """Counters count each scan; EXPLAIN SIEVE shows the reason if a table has no index."""
+    """Counters count each scan. If a table has no index, EXPLAIN SIEVE says so."""
     with namespace(lab, "files.counted"):
         create(lab)
         insert(lab)
@@ -96,7 +96,7 @@ def test_another_table_of_the_name(lab: Lab) -> None:
 
 @pytest.mark.parametrize("name", ["spark_catalog.renamed", "store.Renamed"])
 def test_an_index_follows_a_renamed_table(lab: Lab, name: str) -> None:
-    """After RENAME, queries skip files at once; a copied catalog entry cannot use the index."""
+    """After RENAME, queries skip files at once. A copied catalog entry cannot use the index."""
     with namespace(lab, name), lab.settings(AUDITED):
         create(lab)
         insert(lab)
@@ -132,7 +132,7 @@ def test_an_index_follows_a_renamed_table(lab: Lab, name: str) -> None:
 
 @pytest.mark.parametrize("name", ["spark_catalog.followed", "files.followed"])
 def test_indexes_follow_writes(lab: Lab, name: str) -> None:
-    """Writes of this driver build a declared index, and refresh it (refresh = 'auto')."""
+    """Writes of this driver build a declared index, and refresh an index with refresh = 'auto'."""
     with namespace(lab, name):
         create(lab, sieve_columns="id", sieve_options='refresh = "auto"')
 
@@ -160,8 +160,8 @@ def test_indexes_follow_writes(lab: Lab, name: str) -> None:
 def test_a_cached_table_is_refreshed_in_place(lab: Lab) -> None:
     """SIEVE statements do not replace the table object in the session's cache.
 
-    If SIEVE statements replaced the object, queries would miss a concurrent statement's commit,
-    which changes only the old object.
+    A commit of a concurrent statement changes only the old object. If SIEVE statements replaced the
+    object, queries would miss such a commit.
     """
     jvm = lab.spark._jvm
     database = lab.spark.sparkContext._gateway.new_array(jvm.java.lang.String, 1)

@@ -26,7 +26,7 @@ CHANGES = {
     "MERGE INTO {t} t USING s ON t.id = s.id WHEN NOT MATCHED BY SOURCE AND t.id = 61 "
     "THEN DELETE": 20,
 }
-"""Statements, each with how many of the 20 files the statement searches."""
+"""For each statement, how many of the 20 files it searches."""
 COPY, MERGE = "copy-on-write", "merge-on-read"
 
 
@@ -51,12 +51,12 @@ def tables(lab: Lab, version: int, mode: str) -> None:
 
 
 def counts(lab: Lab) -> dict[str, int]:
-    """The driver's status counters, as a dict; a key is the counter's reason, or else its name."""
+    """The driver's status counters by reason. A counter without a reason has its name as key."""
     return {row[1] or row[0]: row[2] for row in lab.sql("SELECT * FROM sieve_status()")}
 
 
 def changed(lab: Lab, name: str) -> tuple[object, ...]:
-    """The rows of a table, and the operation and the changes in the table's newest snapshot."""
+    """The rows of a table, with the operation and the changes of the table's newest snapshot."""
     ((operation, found),) = lab.sql(
         f"SELECT operation, summary FROM spark_catalog.changes.{name}.snapshots "
         "ORDER BY committed_at DESC LIMIT 1"
@@ -99,9 +99,9 @@ def test_a_copy_on_write_statement_rewrites_files_with_a_match(lab: Lab) -> None
 
 
 def test_a_broadcast_source_supplies_its_keys(lab: Lab) -> None:
-    """A merge-on-read MERGE gets the join keys from the source's broadcast; no job fetches them.
+    """A merge-on-read MERGE gets join keys from the source's broadcast, without a separate job.
 
-    Iceberg's join hint prevents only a broadcast of the target.
+    Iceberg's join hint does not affect this broadcast; it prevents only a broadcast of the target.
     """
     tables(lab, 2, MERGE)
     merge = MATCHED.replace("USING s ON", "USING (SELECT id, v FROM s) s ON").format(t="t")
@@ -135,7 +135,7 @@ def test_reasons(lab: Lab, mode: str, broadcast: str) -> None:
         lab.sql("DROP TABLE t")
         lab.sql("DROP TABLE u")
         tables(lab, 2, mode)
-        # A copy-on-write statement finds its files in a subquery, which starts no job for join
+        # A copy-on-write statement finds its files by a subquery. A subquery starts no job for join
         # keys.
         refused = mode == COPY and broadcast == "-1"
         why = "join-not-repeatable: 20" if refused else None

@@ -22,7 +22,7 @@ def database(lab: Lab) -> Iterator[None]:
 
 
 def test_a_rename_keeps_the_index(lab: Lab) -> None:
-    """A renamed or moved column keeps its index, and so does a renamed field of a struct."""
+    """Renamed columns, moved columns, and renamed fields of a struct keep their indexes."""
     lab.sql("CREATE SIEVE INDEX ON t (id, s.a)")
     lab.sql("ALTER TABLE t RENAME COLUMN id TO number")
     lab.sql("ALTER TABLE t RENAME COLUMN s.a TO first")
@@ -39,7 +39,7 @@ def test_a_rename_keeps_the_index(lab: Lab) -> None:
 
 
 def test_a_new_column_of_the_old_name_is_another_column(lab: Lab) -> None:
-    """If two columns swap their names, each keeps its own index; a new column has no index."""
+    """If two columns swap names, each column keeps its own index. A new column has no index."""
     lab.sql("CREATE SIEVE INDEX ON t (s.a)")
     for old, new in (("a", "c"), ("b", "a"), ("c", "b")):
         lab.sql(f"ALTER TABLE t RENAME COLUMN s.{old} TO {new}")
@@ -72,7 +72,7 @@ def test_an_earlier_schema(lab: Lab) -> None:
     ((first,),) = lab.sql("SELECT max(snapshot_id) FROM spark_catalog.columns.t.snapshots")
     lab.sql("CREATE SIEVE INDEX ON t (id, s.a)")
     lab.sql("ALTER TABLE t RENAME COLUMN id TO number")
-    # In a condition on an earlier snapshot, Iceberg 1.11 uses the type of the new column `id`.
+    # Iceberg 1.11 gives a condition on an earlier snapshot the type of the new column `id`.
     kind = "BIGINT" if iceberg_jars.FOLDER.name.startswith("1.11") else "STRING"
     lab.sql(f"ALTER TABLE t ADD COLUMN id {kind}")
     lab.sql("INSERT INTO t VALUES (200, 'x', NULL, '7')")

@@ -70,8 +70,8 @@ def test_lost_metadata_of_another_table(lab: Lab, catalog: str) -> None:
                 row[1]: (row[2], row[6]) for row in lab.sql(f"SHOW SIEVE INDEXES IN {catalog}.lost")
             }
             assert shown["t"] == ("id_sieve", "ready")
-            # The metastore contains a copy of a table's properties only for tables of the session
-            # catalog.
+            # For tables of the session catalog, the metastore contains a copy of the table's
+            # properties.
             assert shown["broken"][0] == (None if catalog == "store" else "id_sieve")
             assert "metadata.json" in shown["broken"][1]
             unknown = pytest.raises(PySparkException, match=r"SIEVE_TABLE_UNREADABLE.*lost\.broken")
@@ -85,7 +85,7 @@ def test_lost_metadata_of_another_table(lab: Lab, catalog: str) -> None:
 
 
 def rows_or_gone(frame: DataFrame) -> set[int] | None:
-    """The ids in a query's rows, or None if a file or the snapshot no longer exists."""
+    """The ids that a query returns; None if a file or the snapshot no longer exists."""
     try:
         return {row[0] for row in frame.collect()}
     except (Py4JJavaError, PySparkException) as error:
@@ -106,7 +106,7 @@ def test_files_that_expire_under_a_query(lab: Lab) -> None:
     lab.sql("DELETE FROM t WHERE id = 42")
     lab.sql("CALL spark_catalog.system.expire_snapshots(table => 'faults.t', "
             "older_than => TIMESTAMP '2100-01-01', retain_last => 1)")  # fmt: skip
-    # Sieve cannot read an expired snapshot again, so this block turns off audits and `strict`.
+    # Sieve cannot read an expired snapshot again, so this block turns audits and `strict` off.
     with lab.settings({"spark.sieve.audit.sample": "0", "spark.sieve.strict": "false"}):
         assert rows_or_gone(planned["id = 42"]) in (None, {42})
         assert rows_or_gone(planned["id = 77"]) in (None, {77})
@@ -131,7 +131,7 @@ def test_files_that_expire_under_a_build(lab: Lab) -> None:
 
 
 def test_the_front_end_starts_while_a_query_is_planned(tmp_path: Path) -> None:
-    """EXPLAIN of a query that an index could serve starts the driver's first front end."""
+    """If an index could serve a query, EXPLAIN of the query starts the driver's first front end."""
     registration = json.dumps(
         {"format": 1, "uuid": str(uuid4()), "column": ["id"], "root": "file:/nowhere"}
     )
@@ -195,7 +195,7 @@ def conflicts(lab: Lab, statement: str) -> bool:
 @pytest.mark.parametrize("mode", ["copy-on-write", "merge-on-read"])
 @pytest.mark.parametrize("isolation", ["serializable", "snapshot"])
 def test_commit_conflicts(lab: Lab, mode: str, isolation: str) -> None:
-    """With an index, a MERGE conflicts with the same concurrent commits as without an index."""
+    """An index does not change with which concurrent commits a MERGE conflicts."""
 
     def slowly(value: int) -> int:
         time.sleep(1.5)

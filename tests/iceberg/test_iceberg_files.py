@@ -46,9 +46,9 @@ def test_formats_in_one_table(lab: Lab, mode: str) -> None:
 
 
 def test_files_that_were_added(lab: Lab, tmp_path: Path) -> None:
-    """Queries skip files of another writer, although these files contain no field ids.
+    """Queries skip files of another writer, even if these files contain no field ids.
 
-    Iceberg finds the columns of files without field ids by name.
+    In files without field ids, Iceberg finds columns by name.
     """
     create(lab)
     insert(lab, files=2)
@@ -62,13 +62,13 @@ def test_files_that_were_added(lab: Lab, tmp_path: Path) -> None:
     lab.check("SELECT * FROM t WHERE id = 115", exactly=1)
     lab.check("SELECT * FROM t WHERE v = 'f125' OR id = 3", exactly=2)
     lab.sql("ALTER TABLE t RENAME COLUMN id TO number")
-    # The rename also changes the table's name mapping, so all files are read until REFRESH.
+    # The rename also changes the table's name mapping, so queries read all files until REFRESH.
     assert lab.check("SELECT * FROM t WHERE number = 115", exactly=6).rows.total() == 1
     lab.sql("REFRESH SIEVE INDEX ON t")
     assert lab.check("SELECT * FROM t WHERE number = 115", exactly=1).rows.total() == 1
     lab.sql("ALTER TABLE t DROP COLUMN v")
     lab.sql("ALTER TABLE t ADD COLUMN v STRING")
-    # Iceberg matches these files' columns by name, so the files also contain the new column.
+    # Iceberg finds the columns of these files by name, so the files also have the new column.
     assert lab.check("SELECT * FROM t WHERE v IS NULL").rows.total() == 20
     assert lab.check("SELECT * FROM t WHERE v = 'f125'").rows.total() == 1
 
@@ -97,7 +97,8 @@ def test_equality_deletes(lab: Lab) -> None:
     lab.sql("REFRESH TABLE t")
     assert lab.check("SELECT * FROM t WHERE id IN (41, 42)", exactly=1).rows.total() == 1
     assert lab.check("SELECT * FROM t WHERE v = 'v0'").rows.total() == 0
-    # Each file has deleted rows, so no file gives a bound, and the query reads all ten files.
+    # A file with deleted rows gives no bound. Each file has deleted rows, so the query reads all
+    # ten files.
     lab.check("SELECT id FROM t ORDER BY id LIMIT 10", exactly=10)
     lab.sql("INSERT INTO t VALUES (42, 'v0')")
     lab.sql("REFRESH SIEVE INDEX ON t")
@@ -107,7 +108,7 @@ def test_equality_deletes(lab: Lab) -> None:
 
 
 def test_queries_work_after_cherry_pick_and_expiry(lab: Lab) -> None:
-    """After a cherry-pick, queries return the staged rows; snapshots that expire change no rows."""
+    """After a cherry-pick, queries return the staged rows. Expired snapshots change no rows."""
     create(lab, write_wap_enabled="true")
     insert(lab)
     lab.sql("CREATE SIEVE INDEX ON t (id)")

@@ -18,7 +18,7 @@ from spark_session import Lab
 pytestmark = pytest.mark.iceberg
 
 OTHERS = {
-    # The results of these scripts contain formats, ranges or folder names, which are different for
+    # The results of these scripts contain formats, ranges or folder names, which differ for
     # Iceberg.
     "statements",
     "partitions",
@@ -45,8 +45,8 @@ class IcebergEngine(SparkEngine):
         if sql.startswith("ANALYZE TABLE"):
             # The engine skips ANALYZE TABLE, because Iceberg tables have their own statistics.
             return Result(())
-        # Without the hint, Iceberg would read several small files in one task, which would write
-        # one file.
+        # Without the hint, Iceberg would read several small files in one task, and the task would
+        # write one file.
         sql = sql.replace("AS SELECT a FROM t", "AS SELECT /*+ REPARTITION(2) */ a FROM t")
         return super().run(re.sub(r"USING parquet", f"USING iceberg TBLPROPERTIES ({TOLD})", sql))
 

@@ -36,7 +36,7 @@ def test_keys_of_a_broadcast_pick_files(lab: Lab, adaptive: str) -> None:
         lab.check("SELECT /*+ BROADCAST(d) */ u.id FROM (SELECT id FROM t UNION ALL "
                   "SELECT id + 0 FROM t WHERE id > 100) u JOIN d ON u.id = d.id WHERE d.k = 4",
                   at_most=26)  # fmt: skip
-        # No row of `d` satisfies this condition, so `t` is not read.
+        # No row of `d` satisfies this condition, so the query reads no file of `t`.
         lab.check("SELECT /*+ BROADCAST(d) */ t.id FROM t JOIN d ON t.id = d.id WHERE d.k = 9",
                   at_most=1)  # fmt: skip
         lab.check("SELECT /*+ BROADCAST(d) */ count(*) FROM t LEFT JOIN d ON t.id = d.id",
@@ -47,7 +47,8 @@ def test_keys_of_a_broadcast_pick_files(lab: Lab, adaptive: str) -> None:
 def test_keys_of_a_tuple_pick_files(lab: Lab, hint: str, files: int) -> None:
     """A join on both columns of an indexed tuple reads only files with one of the pairs.
 
-    Each column alone has its values in all files. A job that fetches keys reads `d` a second time.
+    The values of each single column are in all files. A job that fetches keys reads `d` a second
+    time.
     """
     pair = "pmod(xxhash64(id), 40) AS a, pmod(xxhash64(id, 1), 40) AS b, id"
     for name, rows in (("pairs", "range(0, 2000, 1, 20)"), ("few", "range(0, 3, 1, 1)")):
@@ -70,12 +71,12 @@ KEYS = {
     "t.s.n": ("s.n", "INT", "cast({} AS INT)"),
     "t.at": ("at", "TIMESTAMP", "timestamp_seconds({} * 86400)"),
 }
-"""For each join key: the index's key, and the type and the SQL of the other side's key."""
+"""For each join: the key of the index, and the type and the SQL of the other side's key."""
 
 
 @pytest.mark.parametrize("key", KEYS)
 def test_keys_for_an_expression_pick_files(lab: Lab, key: str) -> None:
-    """The keys of a broadcast also skip files if the join compares an expression or a cast."""
+    """Broadcast keys also skip files if the join compares an expression or a cast."""
     indexed, kind, value = KEYS[key]
     columns = "id BIGINT, v STRING, small INT, at TIMESTAMP, s STRUCT<n: INT>"
     create(lab, "e", columns)
@@ -120,12 +121,12 @@ def test_explain_names_the_keys(lab: Lab) -> None:
 
 @pytest.mark.parametrize("adaptive", ["true", "false"])
 def test_values_of_a_subquery_pick_files(lab: Lab, adaptive: str) -> None:
-    """A scalar subquery's result makes a query skip the same files as an equal constant would."""
+    """A scalar subquery's result makes a query skip the same files as an equal constant."""
     with lab.setting("spark.sql.adaptive.enabled", adaptive):
         wanted = "(SELECT max(id) FROM d WHERE k = {})"
         lab.check(f"SELECT * FROM t WHERE id = {wanted.format(4)}", exactly=2)
         lab.check(f"SELECT * FROM t WHERE id >= {wanted.format(4)} - 1 AND id < 90", exactly=3)
-        # The subquery returns NULL, which no row equals, so `t` is not read.
+        # The subquery returns NULL, which equals no row, so the query reads no file of `t`.
         lab.check(f"SELECT * FROM t WHERE id = {wanted.format(9)}", exactly=1)
         lab.check(f"SELECT * FROM t WHERE id = {wanted.format(9)} OR id = 42", exactly=2)
         lab.check("SELECT * FROM t WHERE v = (SELECT concat('v', max(k)) FROM d)", exactly=25)
@@ -138,7 +139,7 @@ def test_values_of_a_subquery_pick_files(lab: Lab, adaptive: str) -> None:
 
 @pytest.mark.parametrize("adaptive", ["true", "false"])
 def test_a_job_reads_the_keys_of_a_shuffled_join(lab: Lab, adaptive: str) -> None:
-    """If Spark broadcasts no side, a job fetches the join keys, unless the job costs too much."""
+    """If Spark broadcasts no side, a job fetches the join keys, if the job is cheap enough."""
     join = "SELECT /*+ MERGE(d) */ t.id, t.v FROM t {} JOIN d ON t.id = d.id AND d.k = {}"
     own = "spark.sql"
     shuffled = {f"{own}.autoBroadcastJoinThreshold": "-1", f"{own}.adaptive.enabled": adaptive}
@@ -152,7 +153,7 @@ def test_a_job_reads_the_keys_of_a_shuffled_join(lab: Lab, adaptive: str) -> Non
             lab.check(join.format("RIGHT", 3))
             lab.check(join.format("LEFT", 3), exactly=25)
             lab.check("SELECT * FROM t WHERE id IN (SELECT id FROM d WHERE k = 4)")
-            # This query needs only those rows of `t` that match a row of `d`.
+            # This query needs only the rows of `t` that match a row of `d`.
             lab.check("SELECT * FROM d LEFT ANTI JOIN t ON t.id = d.id", exactly=4)
             lab.check("SELECT * FROM d WHERE id IN (SELECT id FROM t) OR k = 4", exactly=4)
             lab.check("SELECT * FROM t LEFT ANTI JOIN d ON t.id = d.id", exactly=25)

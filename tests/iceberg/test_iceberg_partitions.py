@@ -58,7 +58,7 @@ def foreign(lab: Lab, folder: Path, start: int) -> Path:
 
 
 def test_file_added_twice_is_read_twice(lab: Lab, tmp_path: Path) -> None:
-    """If a table contains a file twice, queries always read both entries of this file."""
+    """If a table lists a file twice, queries always read the file twice."""
     create(lab)
     twice, once = foreign(lab, tmp_path, 0), foreign(lab, tmp_path, 10)
     for file in (twice, once, twice):
@@ -66,7 +66,7 @@ def test_file_added_twice_is_read_twice(lab: Lab, tmp_path: Path) -> None:
     lab.sql("CREATE SIEVE INDEX ON t (id)")
     assert lab.check("SELECT id FROM t WHERE id = 7", exactly=2).rows == {"(7,)": 2}
     assert lab.check("SELECT id FROM t WHERE id = 17", exactly=3).rows == {"(17,)": 1}
-    # Queries have skipped this file before the table contains it twice.
+    # Until the table contains this file twice, queries skip the file.
     assert lab.check("SELECT id FROM t WHERE id = 7", exactly=2).rows == {"(7,)": 2}
     append(lab, once, 10)
     for _ in range(2):
@@ -75,7 +75,7 @@ def test_file_added_twice_is_read_twice(lab: Lab, tmp_path: Path) -> None:
 
 
 def test_files_of_equal_size_differ(lab: Lab) -> None:
-    """If a query lists other files than the query before, each file is found by its location."""
+    """A query finds each file by its location, even if it lists other files than the last query."""
     plain = {"write__parquet__compression__codec": "uncompressed"}
     create(lab, "t", "id BIGINT, p BIGINT", "PARTITIONED BY (p)", **plain)
     lab.sql("INSERT INTO t SELECT id, id DIV 10 FROM range(0, 40, 1, 1)")
@@ -89,7 +89,7 @@ def test_files_of_equal_size_differ(lab: Lab) -> None:
 
 
 def test_file_is_always_read_if_its_path_has_two_adjacent_slashes(lab: Lab, tmp_path: Path) -> None:
-    """A file `a//b` is always read, because Hadoop gives the path `a/b` to this file, too."""
+    """Queries always read a file `a//b`, because Hadoop also calls this file `a/b`."""
     create(lab)
     plain, odd = foreign(lab, tmp_path, 0), foreign(lab, tmp_path, 10)
     append(lab, plain, 10)
@@ -100,7 +100,7 @@ def test_file_is_always_read_if_its_path_has_two_adjacent_slashes(lab: Lab, tmp_
 
 
 def test_replaced_file_at_the_same_path_is_read(lab: Lab, tmp_path: Path) -> None:
-    """If a table has another file at the path of an indexed file, queries read the new file."""
+    """If a new file takes the path of an indexed file, queries read the new file."""
     create(lab)
     file, other = foreign(lab, tmp_path, 0), tmp_path / "other"
     append(lab, file, 10)
@@ -171,7 +171,7 @@ def test_a_partition_column_has_no_index(lab: Lab, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("adaptive", ["true", "false"])
 def test_join_of_two_partition_specs_works_after_a_filter(lab: Lab, adaptive: str) -> None:
-    """If a run-time filter leaves only one of two partition specs, a planned join still works."""
+    """A planned join still works if a run-time filter leaves only one of two partition specs."""
     some = "id, date_add(date'2024-01-01', CAST(id % 3 AS INT)) d"
     create(lab, "p", "id BIGINT, d DATE", "PARTITIONED BY (days(d), bucket(4, id))")
     insert(lab, some, "p", files=2)
@@ -195,7 +195,7 @@ def test_join_of_two_partition_specs_works_after_a_filter(lab: Lab, adaptive: st
 @pytest.mark.parametrize("adaptive", ["true", "false"])
 @pytest.mark.parametrize("pushed", ["true", "false"])
 def test_run_time_values_in_a_join_without_a_shuffle(lab: Lab, adaptive: str, pushed: str) -> None:
-    """Run-time filters keep the number of partitions in a storage-partitioned join.
+    """Run-time filters do not change the number of partitions in a storage-partitioned join.
 
     A storage-partitioned join pairs the partitions of its sides by position.
     """

@@ -48,7 +48,7 @@ def test_constants_pick_files(lab: Lab) -> None:
 
 
 def test_skipped_files_are_not_opened(lab: Lab) -> None:
-    """A query opens no skipped file, and Spark runs only one task for the one remaining file."""
+    """A query opens no skipped file. For the one remaining file, Spark runs only one task."""
     create(lab, read_split_open__file__cost=1 << 27)
     insert(lab, files=8)
     lab.sql("CREATE SIEVE INDEX ON t (id)")
@@ -92,7 +92,7 @@ def test_new_files_are_read_until_a_refresh(lab: Lab) -> None:
 
 
 def test_sorted_rewrites(lab: Lab) -> None:
-    """Iceberg's procedures find Iceberg's parser behind Sieve's, so they can parse sort orders."""
+    """Iceberg's procedures find Iceberg's parser behind Sieve's, and can parse sort orders."""
     create(lab)
     insert(lab)
     lab.sql("CREATE SIEVE INDEX ON t (id)")
@@ -132,7 +132,7 @@ def test_deletes_make_no_index_stale(lab: Lab, version: int, mode: str) -> None:
 
 
 def test_one_version_serves_every_snapshot(lab: Lab) -> None:
-    """Queries of snapshots, branches and tags use the index, and so do queries after a rollback."""
+    """Queries of snapshots, branches and tags use the index, even after a rollback."""
     create(lab)
     insert(lab)
     first = snapshot(lab)

@@ -34,7 +34,7 @@ def ranges(lab: Lab, query: str) -> tuple[int, int]:
 def test_row_groups_are_skipped(lab: Lab) -> None:
     """Queries skip row groups by constants, by join keys, and by ORDER BY with LIMIT.
 
-    In queries that skip row groups, `_pos` is still a row's position in its file.
+    `_pos` is still a row's position in its file, even in queries that skip row groups.
     """
     create_with_row_groups(lab)
     lab.sql("CREATE SIEVE INDEX ON t (id)")
@@ -46,7 +46,8 @@ def test_row_groups_are_skipped(lab: Lab) -> None:
         assert total > 8, query
         assert read <= (total // 2 if "BETWEEN" in query else 2), query
         assert bytes_read(lab, query) < sizes(lab, "true") * 0.75, query
-    # A query of one range also reads the file's footer; both together are about half of the file.
+    # A query of one range also reads the file's footer. The range and the footer are about half of
+    # the file.
     point = bytes_read(lab, "SELECT * FROM t WHERE id = 142")
     assert point < sizes(lab, "id = 142") * 0.6
     lab.check("SELECT * FROM t WHERE id = 142", exactly=1)
@@ -78,7 +79,7 @@ def test_row_groups_with_deleted_rows(lab: Lab, version: int) -> None:
 
 
 def test_other_files_are_read_whole(lab: Lab) -> None:
-    """Scans read Avro files whole, and all files whole if the index has granularity = 'file'."""
+    """Scans read Avro files whole. With granularity = 'file', scans read all files whole."""
     create_with_row_groups(lab)
     lab.sql("CREATE SIEVE INDEX ON t (id) OPTIONS (granularity = 'file')")
     assert ranges(lab, "SELECT * FROM t WHERE id = 142") == (1, 2)

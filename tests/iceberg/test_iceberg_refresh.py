@@ -1,4 +1,4 @@
-"""REFRESH reads only changed manifests; if the indexed snapshot is gone, it lists all files."""
+"""REFRESH reads only changed manifests, or all files if the indexed snapshot is gone."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ CALL = "CALL spark_catalog.system."
 
 @pytest.fixture(autouse=True)
 def table(lab: Lab) -> Iterator[None]:
-    """A namespace, in which an audit reads the files that queries skip."""
+    """A new namespace. An audit reads the files that queries skip."""
     with namespace(lab, "spark_catalog.refresh"), lab.settings(AUDITED):
         yield
 
@@ -44,7 +44,7 @@ def _created(path: Path) -> float:
 
 @contextmanager
 def hidden(paths: list[Path]) -> Iterator[None]:
-    """Renames files, so that a reader of one of these files fails in the block."""
+    """Renames files during the block; a reader of one of these files fails."""
     for path in paths:
         path.rename(path.with_suffix(".hidden"))
     try:
@@ -86,7 +86,7 @@ def check(lab: Lab) -> None:
 def test_refresh_reads_only_changed_manifests(
     lab: Lab, statements: list[str], mode: str, unchanged: int, files: int
 ) -> None:
-    """REFRESH succeeds although the manifests that did not change cannot be read."""
+    """REFRESH succeeds even if unchanged manifests are unreadable."""
     indexed(lab, mode)
     before = manifests(lab)
     for statement in statements:
@@ -104,7 +104,7 @@ def test_refresh_reads_only_changed_manifests(
 def test_refresh_after_a_rollback_removes_later_files(lab: Lab) -> None:
     """After a rollback, REFRESH reads only changed manifests, and removes files of later commits.
 
-    A rollback of the rollback adds these files again.
+    If a user undoes the rollback, REFRESH adds the files of the later commits again.
     """
     indexed(lab)
     before = manifests(lab)
@@ -153,7 +153,7 @@ def test_refresh_lists_all_files_of_format_version_1(lab: Lab) -> None:
 
 
 def test_refresh_after_rewritten_manifests_reads_no_data_file(lab: Lab) -> None:
-    """If all manifests were rewritten, REFRESH finds the same files, and reads none of them."""
+    """After a rewrite of all manifests, REFRESH finds the same files and reads no file."""
     indexed(lab)
     lab.sql("INSERT INTO t VALUES (500, 'a')")
     lab.sql(f"{CALL}rewrite_manifests('refresh.t')")

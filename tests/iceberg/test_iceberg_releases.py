@@ -1,4 +1,4 @@
-"""Tests releases of Iceberg that lack a method that Sieve calls."""
+"""Tests releases of Iceberg without a method that Sieve calls."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ METHODS = ["resetTasks", "splitOffsets", "snapshotId"]
 
 @pytest.mark.parametrize("k", range(len(METHODS)), ids=METHODS.__getitem__)
 def test_a_missing_method(k: int, warehouse: Path, tmp_path: Path) -> None:
-    """If Iceberg lacks a method, queries and writes are right, and the log names the method."""
+    """If Iceberg lacks a method, queries and writes stay right, and the log names the method."""
     changed = tmp_path / "iceberg.jar"
     without(METHODS[k], iceberg_jars.jar(), changed)
     conf = iceberg_jars.conf(warehouse)

@@ -14,7 +14,7 @@ pytestmark = pytest.mark.iceberg
 
 @pytest.fixture(scope="module")
 def rest(lab: Lab, tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """Adds two catalogs to the session; a REST server provides their tables.
+    """Adds two catalogs to the session. A REST server provides their tables.
 
     The tables of both catalogs are the same. In the catalog `planned`, the server plans the scans.
     """

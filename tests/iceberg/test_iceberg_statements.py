@@ -26,7 +26,7 @@ OWN = ("spark.app.id", "app-id", "size", "engine")
 
 @pytest.fixture(autouse=True)
 def sources(lab: Lab) -> Iterator[None]:
-    """Creates a namespace with the sources `s` and `one`; in tests, joins always supply keys."""
+    """Creates a namespace with the sources `s` and `one`. In tests, joins always supply keys."""
     always = {"spark.sieve.join.pruning": "always"}
     with namespace(lab, "spark_catalog.replayed"), lab.settings(AUDITED | always):
         lab.sql(
@@ -110,6 +110,6 @@ def test_statements_commit_the_same(
                         f"'replayed.{name}', {first})"
                     )
     assert skipped() - before > 100
-    # The statements that fail are MERGE statements in which a target row matches several source
+    # The failing statements are those MERGE statements in which a target row matches several source
     # rows.
     assert 1 <= failed < 8, failed

@@ -56,7 +56,7 @@ def test_first_rows_bound_a_scan(lab: Lab, adaptive: str) -> None:
 
 
 DELETED = [("id BETWEEN 0 AND 8", 2), ("id < 25", 4)]
-"""Predicates of deleted rows, each with how many files a query for the next three rows reads."""
+"""For each predicate of deleted rows, how many files a query for the next three rows reads."""
 
 
 @pytest.mark.parametrize(("version", "deleted"), [*product([2, 3], DELETED)])
@@ -82,7 +82,7 @@ def test_files_with_deleted_rows_count_no_rows(
 
 
 def test_first_rows_read_files_unknown_to_the_index(lab: Lab) -> None:
-    """Top-k queries also read those files of the selected partitions that are new to the index."""
+    """In selected partitions, top-k queries also read files that the index does not contain yet."""
     create(lab, more="PARTITIONED BY (truncate(1, v))", write_distribution__mode="none")
     insert(lab, "id, if(id < 50, 'a', 'b') v")
     ((first,),) = lab.sql("SELECT snapshot_id FROM spark_catalog.top.t.snapshots")
@@ -102,7 +102,7 @@ def test_first_rows_read_files_unknown_to_the_index(lab: Lab) -> None:
 
 @pytest.mark.parametrize("version", [2, 3])
 def test_first_rows_of_other_snapshots(lab: Lab, version: int) -> None:
-    """A top-k query of a snapshot, branch or tag takes bounds only from files of this snapshot."""
+    """A top-k query of a snapshot, branch or tag takes bounds only from that snapshot's files."""
     create(lab, format__version=version, write_delete_mode="merge-on-read")
     insert(lab)
     ((first,),) = lab.sql("SELECT snapshot_id FROM spark_catalog.top.t.snapshots")
@@ -130,8 +130,8 @@ def test_first_rows_of_other_snapshots(lab: Lab, version: int) -> None:
     # Two files of the table and two files of the branch have deleted rows.
     check(limit=2, now=4, other=3, tag=1)
     lab.sql("REFRESH SIEVE INDEX ON t")
-    # Queries of the branch use an index version from the time of the branch's snapshot. This
-    # version contains neither of the two new files.
+    # Queries of the branch use an index version from the time of the branch's snapshot. This index
+    # version contains none of the new files.
     check(limit=1, now=1, other=3, tag=1)
     lab.check(f"SELECT max(id) FROM t VERSION AS OF {first}", exactly=1)
     lab.check("SELECT max(id) FROM t VERSION AS OF 'other'", exactly=3)

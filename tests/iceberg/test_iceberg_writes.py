@@ -78,7 +78,7 @@ def test_the_same_commits(lab: Lab, version: int, mode: str) -> None:
 
 
 def test_rollback_restores_rows_deleted_before_the_build(lab: Lab) -> None:
-    """After a rollback, queries find rows that were deleted when the index was built."""
+    """After a rollback, queries find rows that were deleted before the build of the index."""
     create(lab, write_delete_mode="merge-on-read")
     insert(lab)
     ((first,),) = lab.sql("SELECT snapshot_id FROM spark_catalog.writes.t.snapshots")
@@ -92,7 +92,7 @@ def test_rollback_restores_rows_deleted_before_the_build(lab: Lab) -> None:
 
 
 def test_copy_on_write_skips_files_in_its_search(lab: Lab) -> None:
-    """A copy-on-write statement skips files when it searches for the files to rewrite."""
+    """While a copy-on-write statement searches for files to rewrite, it skips files."""
     create(lab, write_delete_mode="copy-on-write", write_merge_mode="copy-on-write")
     insert(lab)
     lab.sql("CREATE SIEVE INDEX ON t (id)")
@@ -133,7 +133,7 @@ def test_insert_only_merge_skips_files_without_a_match(lab: Lab, mode: str) -> N
     operation, found = summary(lab, "t")
     assert (operation, found["added-records"]) == ("append", "1")
     assert lab.check("SELECT * FROM t WHERE id IN (42, 43, 500)").rows.total() == 3
-    # This MERGE reads all files, because it changes the target rows that match no source row.
+    # This MERGE reads all files, because it changes target rows without a matching source row.
     by_source = (
         "MERGE INTO t USING s ON t.id = s.id WHEN NOT MATCHED BY SOURCE THEN UPDATE SET v = 'x'"
     )
@@ -146,7 +146,7 @@ def test_insert_only_merge_skips_files_without_a_match(lab: Lab, mode: str) -> N
 def test_merge_of_one_constant_row_skips_files(lab: Lab, mode: str) -> None:
     """A MERGE of one constant row searches only the files that can contain the row's key.
 
-    Spark turns the condition on the constant key into a filter, and leaves this filter above the
+    Spark turns the condition on the constant key into a filter. The filter stays above the
     projection in which MERGE numbers rows.
     """
     create(lab, write_merge_mode=mode)

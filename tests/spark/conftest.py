@@ -17,7 +17,7 @@ COMPILED = {
 }  # fmt: skip
 """The modules whose tests are about how Spark reads rows.
 
-The modules that test statements need a sixth less CPU time if Spark interprets queries.
+All other modules need a sixth less CPU time if Spark interprets queries.
 """
 
 

@@ -60,7 +60,7 @@ def advice(lab: Lab, scope: str = "") -> list[dict[str, Any]]:
 
 @pytest.mark.usefixtures("tables")
 def test_scans_are_recorded_without_their_constants(lab: Lab) -> None:
-    """The record has scans of tables with and without an index, and filters without constants."""
+    """The record lists the scans of all tables, and keeps their filters without the constants."""
     for query in QUERIES:
         lab.sql(query)
     text = json.dumps(recorded(lab))
@@ -85,7 +85,7 @@ def test_scans_are_recorded_without_their_constants(lab: Lab) -> None:
 
 @pytest.mark.usefixtures("tables")
 def test_advice_names_expressions(lab: Lab) -> None:
-    """ADVISE proposes an index on an expression; after this CREATE, the query reads one file.
+    """ADVISE proposes an index on an expression; with this index, the query reads one file.
 
     The record of scans omits an expression with a text constant, because the text could be a row's
     value.
@@ -124,7 +124,7 @@ def create_without_advice(lab: Lab, row: dict[str, Any]) -> None:
 
 
 def test_advice_judges_rare_elements_and_long_texts(lab: Lab) -> None:
-    """ADVISE suggests an index if most of its keys are rare; CREATE gives no advice against it.
+    """ADVISE suggests an index if most of its keys are rare, and CREATE then reports no problem.
 
     Most elements of the arrays are in all files, but most distinct elements are in one file. Most
     sequences of 4 digits are in all files, but a text of 12 digits is in one file.
@@ -148,7 +148,7 @@ def test_advice_judges_rare_elements_and_long_texts(lab: Lab) -> None:
 
 @pytest.mark.usefixtures("tables")
 def test_advice_names_tuples(lab: Lab) -> None:
-    """ADVISE proposes an index on a tuple only if each value of a predicate is in many files.
+    """If each value in a predicate is in many files, ADVISE proposes an index on a tuple.
 
     If one value in a predicate is in all files, ADVISE proposes an index on another column of the
     predicate.
@@ -208,7 +208,10 @@ def test_each_suggestion_is_accepted_and_not_repeated(lab: Lab) -> None:
 @pytest.mark.skipif("__import__('pyspark').__version__ < '4'", reason="VARIANT came with Spark 4")
 @pytest.mark.parametrize("pushed", ["true", pytest.param("false", marks=pytest.mark.long)])
 def test_advice_names_paths_in_a_variant(lab: Lab, pushed: str) -> None:
-    """ADVISE proposes an index on a path and its type, whether Spark pushes the path or not."""
+    """ADVISE proposes an index on a path in a VARIANT. The index includes the path's type.
+
+    Spark's setting that pushes paths into the scan makes no difference.
+    """
     lab.sql(
         "CREATE TABLE logs USING parquet AS SELECT "
         """parse_json(concat('{"n":', id, ',"user":{"name":"u', id, '"}}')) AS v """
@@ -354,7 +357,7 @@ def test_each_scan_is_recorded_once(lab: Lab) -> None:
 @pytest.mark.long
 @pytest.mark.usefixtures("tables")
 def test_index_that_saves_bytes_is_not_proposed_again(lab: Lab) -> None:
-    """ADVISE does not propose an existing index again; it shows the bytes that this index saves.
+    """For an existing index, ADVISE shows the bytes that the index saves, and proposes no CREATE.
 
     The function for advice and the ADVISE statement return the same rows.
     """
@@ -373,7 +376,11 @@ def test_index_that_saves_bytes_is_not_proposed_again(lab: Lab) -> None:
 
 @pytest.mark.usefixtures("tables")
 def test_advice_tests_is_null(lab: Lab) -> None:
-    """IS NULL deserves an index if few files have NULLs; an array's elements cannot serve it."""
+    """ADVISE proposes an index for IS NULL if few files contain NULL.
+
+    For IS NULL on an array, ADVISE proposes no index on the elements, because an index on elements
+    cannot serve IS NULL.
+    """
     lab.sql(
         "CREATE TABLE holes USING parquet AS SELECT id, if(id % 3 = 0, NULL, id) AS often, "
         "if(id = 717, NULL, id) AS once, if(id = 717, NULL, array(id)) AS tags "

@@ -41,7 +41,7 @@ def test_worker_reads_archives_once(lab: Lab, monkeypatch: pytest.MonkeyPatch) -
         )
 
     tasks = [map_batches(lab.spark.range(0, 1, 1, 1), look, SCHEMA).collect()[0] for _ in range(8)]
-    # Three other paths are archives of Python's library or of builds' code, or do not exist.
+    # Three paths remain: archives of Python's library or of builds' code, or absent files.
     assert tasks[-1].rereading <= 3
     assert tasks[-1].frozen > 0
     assert tasks[-1].module.endswith("pyspark.zip")
@@ -50,9 +50,9 @@ def test_worker_reads_archives_once(lab: Lab, monkeypatch: pytest.MonkeyPatch) -
 def test_batches_of_bounded_values_have_no_limit_of_bytes(
     lab: Lab, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A batch has a byte limit only if it contains strings of unlimited length.
+    """Only batches with strings of unlimited length have a byte limit.
 
-    The setting of the user's session does not change.
+    The byte limit in the settings of the user's session does not change.
     """
     monkeypatch.setattr(lab.spark.sparkContext, "pythonExec", sys.executable)
     limit = "spark.sql.execution.arrow.maxBytesPerBatch"

@@ -53,7 +53,7 @@ def test_index_skips_files_of_buckets(
 ) -> None:
     """An index skips files of selected buckets, with and without Spark's automatic bucketed scans.
 
-    The expected number of files includes files that the index keeps and Spark prunes by bucket.
+    The expected number also includes files that the index keeps, but that Spark prunes by bucket.
     """
     query = f"SELECT b, v FROM t WHERE {condition}"
     with bucketed.setting("spark.sql.sources.bucketing.autoBucketedScan.enabled", automatic):

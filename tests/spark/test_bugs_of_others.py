@@ -14,7 +14,10 @@ NAN = "double('NaN')"
 
 @pytest.fixture(scope="module")
 def odd(lab: Lab) -> Iterator[Lab]:
-    """A table of six files: doubles (also NaN, both zeros and NULL), strings and numbers."""
+    """A table of six files, with doubles, strings and numbers.
+
+    The doubles include NaN, both zeros and NULL.
+    """
     with lab.database("odd"):
         lab.sql("CREATE TABLE t (d DOUBLE, s STRING, plain INT) USING parquet")
         for number, values in enumerate(
@@ -89,7 +92,7 @@ def test_filter_on_a_column_without_index_loses_no_row(
         ("SELECT d, s FROM t ORDER BY d NULLS LAST, s LIMIT 3", 2),
         ("SELECT d, s FROM t ORDER BY d DESC NULLS LAST, s LIMIT 2", 2),
         ("SELECT d, s FROM t ORDER BY d DESC NULLS FIRST, s LIMIT 3", 4),
-        # In ClickHouse#114073, the bound ignored a filter, so the query returned no row.
+        # ClickHouse#114073 ignored a filter in the bound, so the query returned no row.
         ("SELECT d, s FROM t WHERE plain > 2 ORDER BY d NULLS LAST, s LIMIT 1", 6),
         ("SELECT d, s FROM t WHERE s > 's2' ORDER BY d NULLS LAST, s LIMIT 1", 3),
         # datafusion#22554 applied the bound before DISTINCT.
@@ -108,7 +111,7 @@ def test_first_rows(odd: Lab, query: str, files: int) -> None:
 def test_rows_of_a_deleted_file_give_no_bound(lab: Lab) -> None:
     """In ClickHouse#107309, deleted rows had the greatest key, so a query lost other rows.
 
-    Sieve returns all rows that remain.
+    Sieve returns all rows that the deletion leaves.
     """
     with lab.database("deleted"):
         lab.sql("CREATE TABLE t USING parquet AS SELECT id FROM range(0, 40, 1, 4)")
@@ -124,7 +127,7 @@ def test_rows_of_a_deleted_file_give_no_bound(lab: Lab) -> None:
 
 
 def test_files_without_statistics_are_not_all_null(lab: Lab) -> None:
-    """In apache/hudi#18792, files without statistics counted as "all NULL"; in Sieve, they do not.
+    """Files without statistics do not count as "all NULL", as they did in apache/hudi#18792.
 
     The table contains files without statistics, and files without a column that was added later.
     """
@@ -147,12 +150,12 @@ def test_files_without_statistics_are_not_all_null(lab: Lab) -> None:
 
 @pytest.mark.long
 def test_the_greatest_key_of_many_row_groups(lab: Lab) -> None:
-    """If row groups are small and the last block is partial, queries find a file's greatest keys.
+    """Queries find a file's greatest keys, even with small row groups and a partial last block.
 
-    In apache/hudi#7032, a maximum was wrong. Another system's zone map ignored the last stripe of a
-    file if the stripe was partial. In this test, strings are long, and the number of keys is no
-    multiple of a block size. Parquet truncates the bounds of long strings, and some strings here
-    end with the greatest character.
+    In apache/hudi#7032, the maximum of a column was wrong. Another system's zone map ignored the
+    last stripe of a file if the stripe was partial. In this test, strings are long, and the number
+    of keys is no multiple of a block size. Parquet truncates the bounds of long strings, and some
+    strings here end with the greatest character.
     """
     with lab.database("maximum"):
         lab.sql(
@@ -213,8 +216,9 @@ def test_offsets_with_seconds(lab: Lab) -> None:
 def test_reused_index_name_reads_no_dropped_files(lab: Lab) -> None:
     """In ClickHouse#121171, a new index with an old name read the files of the dropped index.
 
-    This test drops an index, and creates an index of the same name on another column or type.
-    Sessions that have used a dropped index must use only the new index of the same name.
+    This test drops an index, and creates an index of the same name on another column, or on a
+    column of another type. Sessions that have used a dropped index must use only the new index of
+    the same name.
     """
     with lab.database("reused"):
         lab.sql(

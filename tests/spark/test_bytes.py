@@ -18,7 +18,7 @@ from spark_session import Lab
 FILES, STRETCHES, ROWS = 60, 20, 20
 """Three counts: files per table, key intervals per file, and rows per key interval."""
 OPTIONS = "OPTIONS (shape = 'intervals', budget = '3500B')"
-"""A budget of less than two bytes per key interval, without the overhead of a run file."""
+"""A budget of less than two bytes per key interval, in addition to the overhead of a run file."""
 
 
 @pytest.fixture(scope="module")
@@ -33,7 +33,7 @@ def keys() -> list[np.ndarray]:
 def tables(
     lab: Lab, tmp_path_factory: pytest.TempPathFactory, keys: list[np.ndarray]
 ) -> Iterator[Lab]:
-    """Table `t`, of which one file in ten is large, and table `equal` with files of equal sizes.
+    """Two tables: in `t`, one file in ten is large; in `equal`, all files have the same size.
 
     Both tables have the same keys.
     """
@@ -68,8 +68,8 @@ def files_read_for_keys(lab: Lab, table: str, keys: Sequence[int]) -> list[set[s
 def test_a_tight_budget_saves_bytes_and_no_rows(tables: Lab, keys: list[np.ndarray]) -> None:
     """An index that weighs files by size makes queries read at least a quarter fewer bytes.
 
-    The indexes of `t` and `equal` have equal budgets, but only the files of `t` differ in size. The
-    test counts the bytes of both by the file sizes of `t`.
+    The indexes of `t` and `equal` have equal budgets, but only the files of `t` differ in size. For
+    both tables, the test counts bytes with the file sizes of `t`.
     """
     sizes = {path.name: path.stat().st_size for path in tables.files()}
     drawn = np.random.default_rng(3).choice(np.concatenate(keys), 40).tolist()
@@ -84,8 +84,8 @@ def test_a_tight_budget_saves_bytes_and_no_rows(tables: Lab, keys: list[np.ndarr
         mean(sum(sizes[name] for name in names) for names in found) for found in (weighted, alike)
     )
     assert read < 0.75 * other
-    # The index of `t` weighs files by size, so queries read more files, but fewer bytes, than with
-    # the index of `equal`.
+    # The index of `t` weighs files by size, and the index of `equal` does not. With the first
+    # index, queries read more files, but fewer bytes.
     assert mean(map(len, weighted)) > mean(map(len, alike))
     told = tables.facts("k_sieve")
     size, total = told["bytes read for a key that occurs"].split(" expected")[0].split(" of ")

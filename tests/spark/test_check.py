@@ -71,7 +71,7 @@ def append(lab: Lab, first: int) -> None:
 
 
 def check(lab: Lab, rest: str = "ON t") -> Counter[tuple[str, str]]:
-    """For each pair of index name and status, the number of files that CHECK reports."""
+    """How many files CHECK reports for each index and status."""
     return Counter((index, status) for index, _, status, _ in files(lab, rest))
 
 
@@ -110,13 +110,16 @@ def test_a_share_of_the_files_is_drawn(t: Lab) -> None:
     t.sql("ALTER SIEVE INDEX id_sieve ON t DISABLE")
     assert check(t, "id_sieve ON t SAMPLE 26 PERCENT") == sound_counts("id", files=2)
     drawn = {files(t, "ON t SAMPLE 0.001 PERCENT")[0][1] for _ in range(12)}
-    # The probability that twelve samples all select the same one of four files is one in four
-    # million.
+    # With a probability of one in four million, all twelve samples select the same of the four
+    # files.
     assert 1 < len(drawn) <= FILES
 
 
 def test_every_type_is_found(lab: Lab) -> None:
-    """CHECK accepts types with inexact codes or with Spark's hashes, and columns without keys."""
+    """CHECK finds the keys of types with inexact codes or with Spark's hashes.
+
+    CHECK also accepts columns without keys.
+    """
     with lab.database("types"):
         create(lab, "parquet", OTHERS)
         lab.sql("CREATE SIEVE INDEX ON t (at, none, s.`x y`)")
@@ -221,7 +224,7 @@ def listed(column: str, value: Callable[[np.ndarray], np.ndarray]) -> Any:
 
 
 def test_swapped_files_are_found(t: Lab) -> None:
-    """If an index has swapped two files, CHECK names the lost keys, and names no other index."""
+    """If an index confuses two files, CHECK names the lost keys, and names no other index."""
     t.sql("CREATE SIEVE INDEX ON t (id, word) OPTIONS (shape = 'map')")
     forge(t, "word_sieve", listed("slots", lambda slots: slots[::-1].copy()))
     words = error_of_check(t)
@@ -255,7 +258,7 @@ def test_counts_that_are_too_low_are_found(t: Lab) -> None:
 
 
 def test_files_that_prove_nothing_are_not_checked(t: Lab) -> None:
-    """CHECK reports files as stale if the build found them too young or could not index them."""
+    """CHECK reports a file as stale if the build could not rely on the file's age or content."""
     t.sql("CREATE SIEVE INDEX ON t (id)")
     for state, words in (
         (FileState.RACY, "too young to be relied on"),
@@ -269,7 +272,7 @@ def test_files_that_prove_nothing_are_not_checked(t: Lab) -> None:
 
 
 def rewritten(shape: str, spared: Callable[[int, int], bool]) -> Any:
-    """Makes a forgery that replaces a run by one in this shape, with only the ``spared`` keys."""
+    """Makes a forgery: a new run of the given shape, with only the ``spared`` keys."""
 
     def change(locations: Locations, run: RunRef, place: Path) -> tuple[Locations, RunRef]:
         pairs = sorted(
@@ -312,9 +315,9 @@ def _made(step: Callable[[Any], Any], batch: pa.RecordBatch) -> list[Row]:
 
 
 def test_keys_that_a_run_lacks_are_found(t: Lab) -> None:
-    """CHECK fails if a run lacks all entries of one location, or one key of a hash map.
+    """CHECK fails if a run has lost all entries of one location, or one key of a hash map.
 
-    CHECK accepts a run that lacks no key.
+    CHECK accepts a run with all keys.
     """
     t.sql("CREATE SIEVE INDEX ON t (id)")
     for shape in SHAPES:
@@ -342,7 +345,7 @@ def test_keys_that_a_run_lacks_are_found(t: Lab) -> None:
     ],
 )
 def test_bounds_of_keys_are_checked(t: Lab, change: Callable[..., Any], message: str) -> None:
-    """If the stored least or greatest key of a file is wrong in either direction, CHECK fails."""
+    """If the stored least or greatest key of a file is too low or too high, CHECK fails."""
     t.sql("CREATE SIEVE INDEX ON t (id)")
     forge(t, "id_sieve", listed("bounds", change))
     assert message in error_of_check(t)
@@ -352,7 +355,7 @@ def test_bounds_of_keys_are_checked(t: Lab, change: Callable[..., Any], message:
 def test_an_index_without_bounds_is_usable(lab: Lab) -> None:
     """Queries and CHECK accept an index of an earlier release, which stored no bounds.
 
-    If an index lacks bounds, REFRESH adds the bounds of the files that REFRESH reads.
+    REFRESH adds the missing bounds of those files that it reads.
     """
     with lab.database("unbounded"):
         create(lab, "parquet", COLUMNS)

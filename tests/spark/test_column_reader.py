@@ -81,7 +81,7 @@ def test_change_of_another_column_keeps_the_index_in_use(lab: Lab, kind: str) ->
 
 
 def test_column_appended_to_text_disables_the_index(lab: Lab, tmp_path: Path) -> None:
-    """A new column of a JSON or CSV table disables indexes, as it can change other columns' values.
+    """A new column can change other columns' values in JSON and CSV, so it disables their indexes.
 
     For example, a CSV record that lacks the new column counts as damaged. After REFRESH, queries
     use the disabled index again.
@@ -111,7 +111,7 @@ def test_column_appended_to_text_disables_the_index(lab: Lab, tmp_path: Path) ->
 
 @pytest.mark.parametrize("kind", ["csv", "json"])
 def test_every_option_of_a_text_reader_counts(lab: Lab, kind: str) -> None:
-    """A table option matters if Spark's text reader registers it, or if it is a Hadoop setting."""
+    """A table option counts if Spark's text reader registers it, or if it is a Hadoop setting."""
     jvm = lab.spark._jvm
     name = f"org.apache.spark.sql.catalyst.{kind}.{kind.upper()}Options$"
     reader = jvm.java.lang.Class.forName(name).getField("MODULE$").get(None)
@@ -171,13 +171,13 @@ def test_changed_default_of_a_missing_column_disables_index(lab: Lab) -> None:
 
 
 def test_changed_field_id_makes_queries_read_all_files(lab: Lab) -> None:
-    """If a column gets another Parquet field id, the values change, so queries read all files."""
+    """If a column gets another Parquet field id, its values change, so queries read all files."""
     with lab.database("ids"):
         lab.sql("CREATE TABLE t (a INT, b INT) USING parquet")
         with_ids(lab, "t", {"a": 1, "b": 2})
         lab.sql(f"INSERT INTO t SELECT id, 39 - id FROM range(0, 40, 1, {FILES})")
-        # With filter pushdown, Spark itself would find statistics by the column's name and skip
-        # rows.
+        # With filter pushdown, Spark would find statistics under the column's name, and skip rows
+        # by them.
         own = {"fieldId.read.enabled": "true", "filterPushdown": "false"}
         with lab.settings({f"spark.sql.parquet.{key}": value for key, value in own.items()}):
             lab.sql("CREATE SIEVE INDEX ON t (a)")
@@ -189,7 +189,7 @@ def test_changed_field_id_makes_queries_read_all_files(lab: Lab) -> None:
 
 @pytest.mark.parametrize("vectorized", ["true", pytest.param("false", marks=pytest.mark.long)])
 def test_types_in_files_keep_the_index_in_use(lab: Lab, tmp_path: Path, vectorized: str) -> None:
-    """Settings of type inference do not disable indexes on unannotated texts or on INT96 times."""
+    """Settings of type inference disable no index on texts without annotation or INT96 times."""
     for k in range(FILES):
         ids = range(10 * k, 10 * k + 10)
         texts = pa.array([f"text {i}".encode() for i in ids], pa.binary())
@@ -276,7 +276,7 @@ def test_sessions_of_other_time_zones_share_an_index_of_times(lab: Lab, kind: st
 
 @pytest.mark.long
 def test_show_and_describe_report_only_the_affected_index(lab: Lab) -> None:
-    """If a setting affects one of two indexed columns, SHOW and DESCRIBE report only one index."""
+    """If a setting affects one of two indexes, SHOW and DESCRIBE report only the affected index."""
     with lab.database("told"):
         lab.sql(
             "CREATE TABLE t USING parquet AS SELECT id, timestamp_seconds(id) ts "

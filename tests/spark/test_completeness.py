@@ -44,7 +44,7 @@ def indexes_below(lab: Lab, table: str) -> list[Path]:
 
 
 def cut(path: Path) -> None:
-    """Removes the second half of a file, and so the footer of a Parquet or ORC file."""
+    """Removes the second half of a file, with the footer of a Parquet or ORC file."""
     data = path.read_bytes()
     path.write_bytes(data[: len(data) // 2])
 
@@ -128,7 +128,7 @@ def test_truncated_gzip_file_fails_the_build(lab: Lab, kind: str) -> None:
 
 
 def test_missing_file_fails_the_build(lab: Lab) -> None:
-    """If a file of a partition is listed but missing, a build fails."""
+    """A build omits a missing file; when the file is back, queries lose no row."""
     with lab.database("missing"):
         lab.sql(f"CREATE TABLE t USING parquet AS SELECT id FROM range(0, 40, 1, {FILES})")
         with lab.setting("spark.sql.files.ignoreMissingFiles", "true"):
@@ -175,7 +175,7 @@ def test_a_file_without_rows_is_always_read(lab: Lab, kind: str) -> None:
 def test_file_with_differing_row_counts_is_unproven(
     lab: Lab, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seen: str, shape: str
 ) -> None:
-    """A build trusts a file only if reads with the column and without it find equally many rows."""
+    """A build trusts a file if reads with and without the column find the same number of rows."""
     honest = column_profile._row_counts
 
     def counts(*args: Any) -> np.ndarray[Any, Any]:
@@ -227,7 +227,7 @@ MALFORMED = {
 def test_malformed_text_gives_the_same_rows_in_every_projection(
     lab: Lab, tmp_path: Path, kind: str, mode: str, corrupt: str
 ) -> None:
-    """If values of malformed text depend on the projection, queries with an index lose no row."""
+    """Values of malformed text depend on the projection, but queries with an index lose no row."""
     for number in range(FILES):
         shifted = MALFORMED[kind]
         for digit in "56789":

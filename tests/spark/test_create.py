@@ -36,7 +36,7 @@ def test_statement_after_long_blanks_or_comments_parses(lab: Lab) -> None:
 
 @pytest.mark.long
 def test_long_and_deep_filters(lab: Lab) -> None:
-    """An index serves a filter of hundreds of conditions, but not a filter of a hundred levels."""
+    """An index serves a filter of hundreds of conditions, but no filter of a hundred levels."""
     with lab.database("deep"):
         lab.sql("CREATE TABLE t USING parquet AS SELECT id FROM range(0, 80, 1, 8)")
         lab.sql("CREATE SIEVE INDEX ON t (id)")
@@ -49,8 +49,8 @@ def test_long_and_deep_filters(lab: Lab) -> None:
 
 
 def test_bounds_of_a_file_cover_the_keys_of_all_tasks(lab: Lab) -> None:
-    """If several tasks of a build read a file, the file's bounds cover the keys of all tasks."""
-    # With fewer rows, the driver would build the index itself, without tasks.
+    """If several build tasks read one file, the file's bounds cover the keys of all these tasks."""
+    # With fewer rows, the driver would build the index without tasks.
     rows, files = 3000, 3
     with lab.database("tasks"), lab.setting("spark.sql.files.maxPartitionBytes", "60000"):
         lab.sql("CREATE TABLE t (k BIGINT, r BIGINT, s STRING, m BIGINT, pad STRING) USING csv")

@@ -1,4 +1,7 @@
-"""CSV and JSON records with an error: their values depend on which columns a query reads."""
+"""Tests CSV and JSON records with an error.
+
+The values of such a record depend on the columns that a query reads.
+"""
 
 from __future__ import annotations
 
@@ -140,7 +143,7 @@ def test_every_projection_gives_the_same_rows(
     """Every query reads all files with a damaged record, and skips other files as usual."""
     write(tmp_path, kind)
     with ExitStack() as stack:
-        # By default, Spark 3.5 fails at a date that only the parser of Spark 2 accepts.
+        # By default, Spark 3.5 fails at dates that only the parser of Spark 2 accepts.
         for key, value in ({"spark.sql.legacy.timeParserPolicy": "CORRECTED"} | settings).items():
             stack.enter_context(lab.setting(key, value))
         names = {key.lower() for key in (*options, *settings)}
@@ -162,7 +165,7 @@ def test_every_projection_gives_the_same_rows(
 @pytest.mark.parametrize("kind", ["json", "csv"])
 @pytest.mark.usefixtures("database")
 def test_check_and_audit_find_a_damaged_record(lab: Lab, tmp_path: Path, kind: str) -> None:
-    """If a record is damaged later and its file keeps size and time, CHECK and audits fail."""
+    """CHECK and audits find later damage of a record, even in a file of the same size and time."""
     write(tmp_path, kind)
     for path in sorted(tmp_path.iterdir())[2:]:
         path.unlink()
@@ -190,8 +193,7 @@ def test_check_and_audit_find_a_damaged_record(lab: Lab, tmp_path: Path, kind: s
 def test_value_ending_in_an_escaped_backslash_proves_nothing(lab: Lab, tmp_path: Path) -> None:
     """If a CSV value ends in an escaped backslash, queries always read the value's file.
 
-    A query that does not read a value with such a backslash would find the record's next values at
-    other positions.
+    A query without this column would find the record's next values at other positions.
     """
     for number, line in enumerate((b'k,"bb\\\\",,","', b"k,x,y,z", b"k,u,v,w")):
         path = tmp_path / f"{number}.csv"
@@ -209,7 +211,7 @@ def test_value_ending_in_an_escaped_backslash_proves_nothing(lab: Lab, tmp_path:
 
 @pytest.mark.usefixtures("database")
 def test_value_with_a_character_that_escapes_proves_nothing(lab: Lab, tmp_path: Path) -> None:
-    """If an option makes a character an escape, files whose texts contain it are always read."""
+    """Queries always read a file with a text that contains the table's own escape character."""
     lines = ("k,x^,y", "k,x,y^", "k,x~,y", "k,x,~y", "k,x,y", "k,u,v")
     for number, line in enumerate(lines):
         path = tmp_path / f"{number}.csv"
@@ -228,7 +230,7 @@ def test_value_with_a_character_that_escapes_proves_nothing(lab: Lab, tmp_path: 
 def test_part_of_a_separator_in_a_value_proves_nothing(lab: Lab, tmp_path: Path) -> None:
     """If a CSV value contains a quote or a part of the separator, queries always read the file.
 
-    A query that does not read a value with such characters finds different values in the record.
+    A query without the column of this value finds different values in the record.
     """
     lines = ('1::a"b::"x::y"', "2::a:b::c:", '3::"a\nb"::c', "4::ab::c", "5::::d", '6::""::e')
     for number, line in enumerate(lines):
@@ -254,7 +256,7 @@ def test_part_of_a_separator_in_a_value_proves_nothing(lab: Lab, tmp_path: Path)
 
 @pytest.mark.usefixtures("database")
 def test_create_works_if_wide_reads_of_a_file_fail(lab: Lab, tmp_path: Path) -> None:
-    """CREATE succeeds even if FAILFAST, a parser policy or a wrong header makes queries fail."""
+    """CREATE succeeds even if FAILFAST, a parser policy or a wrong header breaks all queries."""
     write(tmp_path, "csv")
     (tmp_path / "00.csv").write_bytes(b"a,d,n,u\n7,2020-01-01,1,x\n")
     os.utime(tmp_path / "00.csv", (OLD, OLD))

@@ -10,11 +10,11 @@ from spark_session import Lab
 
 ROUNDS, MANY = 4, 1000
 ALL = 20
-"""The test refreshes the whole table once in this number of refreshes."""
+"""One in this number of refreshes is a REFRESH FULL."""
 
 
 def play(lab: Lab, rounds: int) -> None:
-    """One session refreshes an index while another session adds columns, properties and rows.
+    """Refreshes an index in one session while another session adds columns, properties and rows.
 
     At the end, asserts that every change of the table is still there.
     """
@@ -25,7 +25,7 @@ def play(lab: Lab, rounds: int) -> None:
         other = Lab(lab.spark.newSession())
         other.sql("USE beside")
         failures: list[Exception] = []
-        # The user is at most three rounds ahead of the refreshes, so that each refresh meets
+        # The user is at most three rounds ahead of the refreshes, so each refresh meets new
         # changes.
         ahead = threading.Semaphore(3)
 
@@ -65,11 +65,11 @@ def play(lab: Lab, rounds: int) -> None:
 
 
 def test_concurrent_changes_of_user_and_sieve_are_kept(lab: Lab) -> None:
-    """In a few rounds of concurrent ALTER and REFRESH, neither undoes the other's changes."""
+    """In a few rounds of concurrent ALTER and REFRESH, neither statement undoes a change."""
     play(lab, ROUNDS)
 
 
 @pytest.mark.soak
 def test_nothing_is_lost_in_many_rounds(lab: Lab) -> None:
-    """In a thousand rounds of concurrent ALTER and REFRESH, neither undoes the other's changes."""
+    """In a thousand rounds of concurrent ALTER and REFRESH, neither statement undoes a change."""
     play(lab, MANY)

@@ -28,7 +28,7 @@ def expected(rows: Rows) -> list[tuple[int | None, int]]:
 
 
 def found(lab: Lab, rows: Rows) -> list[tuple[int | None, int]]:
-    """The rows that the shim returns for rows in one partition."""
+    """The rows that the shim returns if all input rows are in one partition."""
     frame = lab.spark.createDataFrame([*rows], "`a``b` BINARY, location INT").coalesce(1)
     shim = lab.spark._jvm.org.apache.spark.sql.sieve.statements.DistinctGrams
     grams = DataFrame(shim.of(frame._jdf, "`a``b`", "location"), lab.spark)
@@ -39,8 +39,8 @@ def found(lab: Lab, rows: Rows) -> list[tuple[int | None, int]]:
 def test_the_rows_of_each_location(lab: Lab) -> None:
     """Each location has each gram of its texts once; no gram extends from one text into the next.
 
-    The result has one NULL for each location without a gram, and one for each row with a negative
-    location.
+    A location without a gram has one NULL in the result. Each row with a negative location adds one
+    NULL, too.
     """
     rows: Rows = [
         (b"abcdef", 0), (None, 0), (b"", 0), (b"abc", 0), (b"cdefg", 0),

@@ -24,7 +24,7 @@ COLUMNS = (
 
 @pytest.fixture(scope="module")
 def posts(lab: Lab) -> Iterator[Lab]:
-    """Rows in the order of ``id``; in some rows, ``tags`` is NULL, empty, or contains NULL."""
+    """A table in the order of ``id``; in some rows, ``tags`` is NULL, empty, or contains NULL."""
     with lab.database("elements"):
         columns = (
             "id, CASE id % 100 WHEN 10 THEN NULL WHEN 20 THEN array() WHEN 30 THEN array(NULL) "
@@ -191,7 +191,7 @@ def test_unsupported_part_of_a_condition_has_a_reason(posts: Lab) -> None:
     ],
 )
 def test_column_without_elements_is_refused(posts: Lab, typed: str, reason: str) -> None:
-    """CREATE refuses an index on elements of a column without elements; the error says why."""
+    """CREATE refuses an index on elements if the column has none; the error says why."""
     with pytest.raises(PySparkException) as error:
         posts.sql(f"CREATE SIEVE INDEX wrong ON t ({typed})")
     assert reason in str(error.value)
@@ -243,7 +243,7 @@ def test_statements_on_elements(lab: Lab, kind: str) -> None:
 
 
 def test_declared_elements(lab: Lab) -> None:
-    """The table property that declares indexes can name an array; DROP removes the name from it."""
+    """The table property that declares indexes can name an array. DROP deletes this name."""
     with lab.database("declared"):
         lab.sql(
             "CREATE TABLE t USING parquet TBLPROPERTIES ('sieve.columns' = 'id, tags') AS "
@@ -258,7 +258,7 @@ def test_declared_elements(lab: Lab) -> None:
 
 
 def test_file_with_a_failing_array_is_always_read(lab: Lab) -> None:
-    """If an array expression fails for a row, queries read the row's file, and therefore fail."""
+    """If an array expression fails for a row, queries read the row's file and fail, too."""
     with lab.database("failing"), lab.setting("spark.sql.ansi.enabled", "true"):
         lab.sql(
             "CREATE TABLE t USING parquet AS SELECT id, IF(id = 17, 'x', string(id)) AS digits "

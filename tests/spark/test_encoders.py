@@ -16,7 +16,7 @@ HOST = "element_at(array('amber', 'bluebell', 'cobalt', 'deep-sea'), cast(id DIV
 def pages(lab: Lab) -> Iterator[Lab]:
     """A table of page URLs from four hosts, in order.
 
-    One URL in a hundred lies in a file whose other URLs are far away in the order. A few URLs are
+    One URL in a hundred is in a file of URLs that are far away in the order. A few URLs are
     malformed.
     """
     url = f"concat('https://www.', {HOST}, '.com/articles/', lpad(cast(id AS string), 8, '0'), '/')"
@@ -65,5 +65,5 @@ def test_few_files_are_read_and_none_missed(pages: Lab, where: str, files: int) 
 
 @pytest.mark.parametrize("where", ["url != ''", "url LIKE '%9/'", "bin >= X''", "ticket > -1"])
 def test_predicates_that_keep_most_rows_miss_none(pages: Lab, where: str) -> None:
-    """Negations and open ranges lose no row, because code ranges are rounded outwards."""
+    """Negations and open ranges lose no row, because Sieve rounds code ranges outwards."""
     pages.check(f"SELECT count(*), sum(row) FROM t WHERE {where}")

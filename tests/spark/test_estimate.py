@@ -23,7 +23,7 @@ A build with this budget weighs only some intervals.
 
 @pytest.fixture(scope="module")
 def tables(lab: Lab) -> Iterator[Lab]:
-    """A small table, and a table with partitions."""
+    """Two tables: a small one, and one with partitions."""
     with lab.database("estimates"):
         lab.sql(f"""
             CREATE TABLE small USING parquet AS SELECT {LATE.format(rows=8000)},
@@ -51,7 +51,7 @@ LONG = pytest.mark.long
 
 
 def row_of_estimate(lab: Lab, statement: str) -> Row:
-    """The last row of an ESTIMATE, which is for the statement's own budget or for `auto`."""
+    """The last row of an ESTIMATE: the prediction for the statement's own budget or for `auto`."""
     rows: list[Row] = lab.spark.sql(statement).collect()
     return rows[-1]
 
@@ -98,7 +98,7 @@ def test_estimate_is_close_to_the_built_index(
         "a range of 0.05% of the domain": before.files_range,
     }
     reads = {kind: n for kind, n in kinds.items() if f"files read for {kind}" in after}
-    # If nearly every key occurs in the table, the probes may contain no absent key.
+    # If the table contains nearly every key, the probes may contain no absent key.
     assert len(reads) >= 2
     for kind, files in reads.items():
         found = number(after[f"files read for {kind}"])
@@ -165,7 +165,7 @@ def predicates(tables: Lab) -> dict[str, tuple[Row, list[dict[str, Any]]]]:
 def test_predicate_reads_the_estimated_number_of_files(
     predicates: dict[str, tuple[Row, list[dict[str, Any]]]], predicate: str
 ) -> None:
-    """For a predicate, ESTIMATE predicts the number of files that EXPLAIN shows with the index."""
+    """For a predicate, ESTIMATE predicts how many files EXPLAIN shows once the index exists."""
     before, (scan,) = predicates[predicate]
     assert abs(before.files_predicate - scan["files_read"]) <= 1
     assert before.bytes_predicate <= scan["bytes_total"]

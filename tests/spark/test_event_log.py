@@ -56,7 +56,7 @@ def tables(lab: Lab) -> Iterator[None]:
 
 @pytest.mark.usefixtures("tables")
 def test_the_queries_of_a_log(lab: Lab, tmp_path: Path) -> None:
-    """For each column, the advice counts each form of predicate and the bytes that Spark read."""
+    """For each column, the advice counts the forms of predicates and the bytes that Spark read."""
     with logged(lab, tmp_path, compress="false"), lab.setting("spark.sieve.enabled", "false"):
         for query in QUERIES:
             lab.sql(query)

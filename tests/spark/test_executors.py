@@ -29,7 +29,7 @@ class Python:
         self.path = path
 
     def becomes(self, command: str, it: Driver) -> None:
-        """Changes the executors' Python command, and ends the workers of the previous command."""
+        """Changes the executors' Python command, and ends the workers of the earlier command."""
         self.path.write_text(f'#!/bin/sh\nexec {command} "$@"\n')
         self.path.chmod(0o755)
         for executor in children(it.jvm, EXECUTOR):
@@ -45,7 +45,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def python(folder: Path) -> Python:
-    """The executors' Python command, which starts nothing until a test sets a program."""
+    """The executors' Python command; it starts nothing until a test sets a program."""
     return Python(folder / "python")
 
 
@@ -91,7 +91,7 @@ def test_build_fails_if_executors_do_not_see_the_root(
     """If executors do not see the driver's root folder, a build publishes no run.
 
     The driver sees only the run files that the driver itself has written. These run files alone
-    look complete.
+    look like a complete run.
     """
     root = tmp_path / "root"
     root.mkdir()
@@ -116,8 +116,8 @@ def test_build_fails_if_executors_do_not_see_the_root(
 def test_executors_build(cluster: Driver, python: Python, folder: Path) -> None:
     """Executors build an index. A new front end does not send the code to the executors again.
 
-    The executors' time zone matters only if a build converts a file's times with this zone. The
-    description of each job names the statement, even if the job only probes executors.
+    The executors' time zone only affects builds that convert a file's times. The description of
+    each job names the statement, even if the job only probes executors.
     """
     python.becomes(sys.executable, cluster)
     cluster.sql("CREATE SIEVE INDEX ON t (id) OPTIONS (error = 1)")

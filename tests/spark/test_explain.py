@@ -14,7 +14,7 @@ KEYS = "{} IN (keys of spark_catalog.explained.dim{} at run time)"
 
 @pytest.fixture(scope="module")
 def star(lab: Lab) -> Iterator[Lab]:
-    """An indexed table of eight files, and a table with a single row, which matches one file."""
+    """An indexed table of eight files, and a table with one row, whose key is in one file."""
     with lab.database("explained"):
         lab.sql(
             "CREATE TABLE fact USING parquet AS SELECT /*+ REPARTITION_BY_RANGE(8, id) */ id, "
@@ -43,7 +43,7 @@ def at_run_time(lab: Lab) -> tuple[int, int]:
 def test_explain_names_the_index_for_subquery_results(
     star: Lab, condition: str, predicate: str, adaptive: str
 ) -> None:
-    """EXPLAIN names the index that will look up a subquery's result, and shows no reason."""
+    """EXPLAIN names the index that will look up a subquery's result, and shows no obstacle."""
     query = f"SELECT k FROM fact WHERE {condition}"
     with star.setting("spark.sql.adaptive.enabled", adaptive):
         fact = star.explain(query)[0]
@@ -56,7 +56,7 @@ def test_explain_names_the_index_for_subquery_results(
 
 
 def test_explain_promises_no_pruning_without_an_index(star: Lab) -> None:
-    """If no index covers the column, EXPLAIN announces no run-time pruning and shows the reason."""
+    """If the column has no index, EXPLAIN announces no run-time pruning, and shows the reason."""
     fact = star.explain("SELECT id FROM fact WHERE k = (SELECT max(c) FROM dim)")[0]
     assert (fact["indexes"], fact["reasons"]) == (None, "no-predicate: 8")
     assert "at run time" not in (fact["predicate"] or "")

@@ -13,12 +13,12 @@ NESTED = {
     "CAST(array(named_struct('x', array(at))) AS STRING)": "[{[2023-11-19 06:43:20]}]",
     "CAST(at AS STRING)": "2023-11-19 06:43:20",
 }
-"""For each cast, the result for the last row in the time zone of Kolkata."""
+"""Each cast's result for the last row, in the time zone of Kolkata."""
 
 
 @pytest.fixture(scope="module")
 def times(lab: Lab) -> Lab:
-    """A table of 100 times, which are also in an array and a map."""
+    """A table of 100 times, each also in an array and in a map."""
     lab.sql("DROP TABLE IF EXISTS times")
     lab.sql(
         "CREATE TABLE times USING parquet AS SELECT *, array(at) times, map('k', at) by_key "
@@ -79,7 +79,7 @@ def test_char_is_refused_in_every_expression(
 
 
 def test_columns_beside_a_char_can_be_indexed(lab: Lab) -> None:
-    """An expression on a VARCHAR, or on a field next to a CHAR in a struct, can have an index."""
+    """An expression on a VARCHAR can have an index; so can a field next to a CHAR in a struct."""
     with lab.database("beside_char"):
         lab.sql(
             "CREATE TABLE t (id BIGINT, v VARCHAR(8), s STRUCT<f: CHAR(8), g: STRING>) "

@@ -101,7 +101,7 @@ LONG = {
     "scattered",
     "not equal",
 }
-"""Queries that differ from another query in one word; only `make test-long` runs these."""
+"""Queries that differ from another query in one word; only `make test-long` runs them."""
 
 
 @pytest.mark.sampled(2)
@@ -142,14 +142,13 @@ def test_joins_orders_and_extremes(users: Lab) -> None:
 def test_file_with_a_failing_expression_is_always_read(users: Lab) -> None:
     """If an indexed expression fails for a row, each query on the expression reads the row's file.
 
-    If an indexed expression fails for a row, a query fails with the same error as without the
-    index.
+    The query then fails with the same error as without the index.
     """
     users.check("SELECT id FROM t WHERE try_cast(digits AS INT) = 42", exactly=8)
     query = "SELECT id FROM t WHERE CAST(digits AS INT) = 42"
     (row,) = users.explain(query)
-    # Of the three files that the query reads, two contain a text that is no number, and one
-    # contains the wanted number.
+    # The query reads three files: two with a text that is no number, and one with the wanted
+    # number.
     assert row["files_read"] == 3
     for enabled in ("true", "false"):
         with (
@@ -178,7 +177,7 @@ def test_session_without_ansi_ignores_the_index_on_a_cast(users: Lab) -> None:
 
 
 def test_index_stays_in_use_in_sessions_of_clients(users: Lab) -> None:
-    """If the sessions of clients change only settings that are harmless, the index stays in use."""
+    """Typical client sessions change only harmless settings, so the index stays in use."""
     clients = {"artifact.isolation.enabled": "false", "datetime.java8API.enabled": "true"}
     shown = {"binaryOutputStyle": "HEX", "variable.substitute": "false", "groupByOrdinal": "false"}
     with users.settings({f"spark.sql.{key}": value for key, value in (clients | shown).items()}):
@@ -186,7 +185,7 @@ def test_index_stays_in_use_in_sessions_of_clients(users: Lab) -> None:
 
 
 def test_a_setting_with_its_default_value(users: Lab) -> None:
-    """A setting's default value keeps the index in use, but a default collation does not."""
+    """Setting a default value keeps the index in use, but setting a default collation does not."""
     query = "SELECT id FROM t WHERE lower(email) = 'u0042@x'"
     with users.setting("spark.sql.legacy.castComplexTypesToString.enabled", "false"):
         users.check(query, exactly=1)
@@ -200,8 +199,8 @@ def test_session_that_replaces_a_function_ignores_the_index(users: Lab) -> None:
     A session that has not replaced `lower` uses the index on `lower`.
     """
     other, like = (Lab(users.spark.newSession()) for _ in range(2))
-    # Without a filter on a plain column such as `id`, the other session's scan would use no index
-    # at all.
+    # The filter on the plain column `id` is needed: without it, the other session's scan would use
+    # no index at all.
     query = "SELECT count(*) FROM expressions.t WHERE lower(email) = 'u0042@x' AND id >= 0"
     other.spark.udf.register("lower", lambda _: "u0042@x")
     other.check(query, exactly=FILES)

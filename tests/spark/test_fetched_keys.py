@@ -21,7 +21,7 @@ FETCHED = {
 }
 AUTO = FETCHED | {"spark.sieve.join.pruning": "auto"}
 JOB, SHARE = 32 << 20, 8
-"""By decision 16, a job costs 32 MB, and fetching may cost an eighth of the scan's bytes."""
+"""By decision 16, a job counts as 32 MB, and fetching may cost an eighth of the scan's bytes."""
 
 
 @pytest.fixture(scope="module")
@@ -31,7 +31,7 @@ def star(lab: Lab) -> Iterator[Lab]:
     The fact table has ten files with a hundred keys each. Two partitioned tables have the same
     rows.
 
-    The dimension exists as three tables, each in a different format.
+    The dimension exists as three tables: one in Parquet, one in JSON, and one with an option.
     """
     with lab.database("fetched"):
         fact = "SELECT id AS k, id % 7 AS v, lpad(id, 9, '0') AS s"
@@ -96,8 +96,7 @@ COLLATED = {
 def test_side_with_changing_rows_supplies_no_keys(star: Lab) -> None:
     """A join side that may return other rows in a second run supplies no keys.
 
-    With keys from the first run, a join would lose the rows with keys that only the second run
-    returns.
+    Otherwise, the join would lose rows whose keys only the second run returns.
     """
     with star.settings(FETCHED):
         assert {kind for kind, build in AGAIN.items() if _supplies_keys(star, build)} == set(AGAIN)
@@ -108,8 +107,8 @@ def test_side_with_changing_rows_supplies_no_keys(star: Lab) -> None:
 def test_cached_side_supplies_keys_only_if_it_is_repeatable(star: Lab) -> None:
     """A cached join side supplies keys only if Spark can compute the same rows again.
 
-    Between the job for keys and the join, Spark can lose a cached block, and then computes the
-    block again.
+    Spark can lose a cached block after the job for keys, and then computes the block again for the
+    join.
     """
     dim = star.spark.table("dim")
     inner = dim.filter("rand() < 0.5").cache()
@@ -150,7 +149,7 @@ def test_cached_side_supplies_keys_only_if_it_is_repeatable(star: Lab) -> None:
 
 @contextmanager
 def _of_size(lab: Lab, table: str, size: int) -> Iterator[None]:
-    """Adds a sparse file to a table, so that the files of the table have the given total size."""
+    """Adds a sparse file, so that the table's files have the given total size."""
     files = lab.files(table)
     large = files[0].with_name("large.parquet")
     large.touch()
@@ -196,7 +195,7 @@ def test_keys_are_fetched_up_to_an_eighth_of_the_scan(star: Lab, build: str, cos
 
 
 def test_cost_counts_only_bytes_that_indexes_leave(star: Lab) -> None:
-    """The cost counts only bytes that indexes do not skip, on both sides of the join.
+    """On both sides of the join, the cost counts only bytes that indexes do not skip.
 
     In the catalog, each of the two joined tables has a size of 1 GB.
     """
@@ -236,7 +235,7 @@ CHEAP = {
 
 
 def test_keys_are_fetched_only_by_cheap_expressions(star: Lab) -> None:
-    """Sieve fetches keys only of cheap expressions, because Spark evaluates these twice."""
+    """Sieve fetches keys of cheap expressions only, as Spark evaluates the expressions twice."""
     with star.settings(AUTO), _of_size(star, "fact", 1 << 30):
         for kind, condition in (CHEAP | COSTLY).items():
             gives = _supplies_keys(star, f"SELECT k FROM dim WHERE {condition}")
@@ -317,7 +316,7 @@ def test_keys_without_an_index_are_not_collected(star: Lab) -> None:
 
 
 def test_side_that_supplies_keys_is_pruned_too(star: Lab) -> None:
-    """A side that both supplies and gets keys is first read in full, and then read with pruning."""
+    """A side that both supplies and gets keys is read twice: first in full, then pruned."""
     query = (
         "SELECT d.k, f.v, g.v FROM (SELECT * FROM dim WHERE attr = 7) d "
         "LEFT JOIN fact f ON f.k = d.k LEFT JOIN parts g ON g.k = f.k"
@@ -346,7 +345,7 @@ def _rows_in_a_minute(lab: Lab, query: str, conf: dict[str, str]) -> Counter[str
 
 @pytest.mark.parametrize("table", ["parts", "plain_parts"])
 def test_key_query_does_not_wait_for_partition_pruning(star: Lab, table: str) -> None:
-    """The query for the keys of a join side does not wait for partition pruning of this side."""
+    """The query for a side's keys does not wait for the partition pruning of the same side."""
     query = (
         f"SELECT p.k, f.v FROM {table} p FULL JOIN (SELECT * FROM parts WHERE k < 42) f "
         "ON p.k = f.k JOIN dim d ON p.p = d.attr AND d.k < 100"
@@ -361,7 +360,7 @@ def test_key_query_does_not_wait_for_partition_pruning(star: Lab, table: str) ->
 
 
 def test_subqueries_of_the_user_fetch_no_keys(star: Lab) -> None:
-    """Subqueries fetch no keys, as each waiting subquery would block one of Spark's 16 threads."""
+    """Subqueries fetch no keys, as a waiting subquery would block one of Spark's 16 threads."""
     sums = (
         f"(SELECT sum(f.v) FROM fact f JOIN dim d ON f.k = d.k WHERE d.attr > {n})"
         for n in range(20)
@@ -401,7 +400,7 @@ def test_text_keys_are_copied(star: Lab) -> None:
 
 
 def test_last_keys_of_a_long_list_become_one_range(star: Lab) -> None:
-    """If a list of keys is too long, Sieve keeps the first keys; one range covers the others."""
+    """From a long list of keys, Sieve keeps the first keys, and covers the others by one range."""
     keys = "SELECT id AS k FROM range(-30000, 500, 1, 1)"
     with star.settings(FETCHED):
         found = star.check(f"SELECT count(*) FROM fact JOIN ({keys}) d USING (k)", exactly=5)
@@ -409,7 +408,7 @@ def test_last_keys_of_a_long_list_become_one_range(star: Lab) -> None:
 
 
 def test_ranges_can_exceed_the_limits_of_the_type(star: Lab) -> None:
-    """Fetched ranges can begin or end beyond the limits of the column's type."""
+    """Fetched key ranges can exceed the limits of the indexed column's type."""
     star.sql(
         "CREATE TABLE ends USING parquet AS SELECT CAST(k AS INT) AS k FROM ("
         "SELECT 2147470000 + id AS k FROM range(0, 1000, 1, 2) UNION ALL "
@@ -456,7 +455,7 @@ def test_union_columns_are_matched_by_position(star: Lab, conf: dict[str, str]) 
 
 @pytest.mark.parametrize("conf", [{}, FETCHED], ids=["broadcast", "fetched"])
 def test_keys_of_one_column_do_not_prune_the_other(star: Lab, conf: dict[str, str]) -> None:
-    """If a join compares two columns of one type, keys of one column do not prune the other."""
+    """If a join compares two columns of one type, each column's keys prune only that column."""
     star.sql(
         "CREATE TABLE IF NOT EXISTS pairs USING parquet AS "
         "SELECT id AS a, 999 - id AS b FROM range(0, 1000, 1, 10)"

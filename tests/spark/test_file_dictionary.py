@@ -54,7 +54,10 @@ def siphash(data: bytes) -> tuple[int, int]:
 
 
 def test_path_hashes_are_those_of_siphash(lab: Lab) -> None:
-    """For texts of any length, the hash is SipHash; its authors give the hash of the empty text."""
+    """For texts of any length, the hash is SipHash.
+
+    The authors of SipHash publish the hash of the empty text, so the test checks this hash, too.
+    """
     sieve = lab.spark._jvm.org.apache.spark.sql.sieve
     words = [int.from_bytes(KEY[k : k + 8], "little", signed=True) for k in (0, 8)]
     draw = random.Random(4)
@@ -70,7 +73,7 @@ def test_path_hashes_are_those_of_siphash(lab: Lab) -> None:
 @pytest.mark.parametrize("cut", [False, True])
 @pytest.mark.parametrize("n", [0, 1, 15, 16, 200])
 def test_both_dictionaries_find_the_same_files(lab: Lab, n: int, *, cut: bool) -> None:
-    """Both dictionaries find the same files, even if some have equal paths, lengths or times."""
+    """Both dictionaries find the same files, even if files have equal paths, lengths or times."""
     sieve = lab.spark._jvm.org.apache.spark.sql.sieve
     path_of = lab.spark._jvm.org.apache.hadoop.fs.Path
     draw = random.Random(n + cut)
@@ -104,7 +107,7 @@ def test_both_dictionaries_find_the_same_files(lab: Lab, n: int, *, cut: bool) -
 
 
 def test_numbers_follow_the_listing_and_the_dictionary(lab: Lab, tmp_path: Path) -> None:
-    """A dictionary looks up files again if the listing contains other files or another order."""
+    """If a listing has other files or another order, the dictionary looks the files up again."""
     jvm = lab.spark._jvm
     sieve, none = jvm.org.apache.spark.sql.sieve, getattr(jvm, "scala.collection.immutable.Nil$")
     nothing = getattr(none, "MODULE$")
@@ -140,7 +143,7 @@ def test_numbers_follow_the_listing_and_the_dictionary(lab: Lab, tmp_path: Path)
 def test_paths_are_hashed_under_a_secret(lab: Lab) -> None:
     """The driver hashes paths with a secret key.
 
-    If path hashes had no secret, an attacker could choose two names with one hash.
+    Without this key, an attacker could choose two file names with the same hash.
     """
     sieve, path = lab.spark._jvm.org.apache.spark.sql.sieve, "file:/t/a"
     own = sieve.ask.FileDictionary.hash(lab.spark._jvm.org.apache.hadoop.fs.Path(path))
@@ -187,7 +190,7 @@ def ranges_of(ranges: Any) -> list[tuple[int, int]]:
 
 
 def packed(known: list[tuple[str, int, int]], cuts: list[list[int]]) -> dict[str, Any]:
-    """The files as the front end encodes them for the driver."""
+    """The bytes in which the front end sends the files to the driver."""
     paths, lengths, times = zip(*known, strict=True) if known else ((), (), ())
     columns = (lengths, times, [len(own) for own in cuts], [0] * len(known))
     flat = np.array([at for own in cuts for at in own], np.int64)

@@ -35,7 +35,7 @@ def _why(lab: Lab, table: str, predicate: str) -> Counter[tuple[bool, str]]:
 def test_sieve_files_keeps_the_files_that_a_scan_reads(
     lab: Lab, table: str, predicate: str
 ) -> None:
-    """`sieve_files` keeps each file with a match, and keeps as many files as the query reads."""
+    """`sieve_files` keeps each file with a match, and no more files than the query reads."""
     rows = lab.sql(f"SELECT * FROM sieve_files('{table}', '{predicate}')")
     kept = {path for path, kept, *_ in rows if kept}
     assert {reason for _, _, reason, *_ in rows} <= {MAY, SKIPPED}
@@ -77,7 +77,7 @@ def test_stale_files_have_different_reasons(lab: Lab, table: str) -> None:
 
 
 def test_pruning_by_spark_is_a_reason(lab: Lab, table: str) -> None:
-    """If Spark skips files itself (by false predicates, partitions or caches), a reason says so."""
+    """If Spark itself skips files by false predicates, partitions or caches, a reason says so."""
     lab.sql(
         f"CREATE TABLE parted USING parquet PARTITIONED BY (p) AS SELECT k, k % 2 AS p FROM {table}"
     )
@@ -116,7 +116,7 @@ def test_rows_describe_only_the_outer_scan(lab: Lab, table: str) -> None:
     ],
 )
 def test_wrong_call_raises_an_error_of_sieve(lab: Lab, arguments: str, problem: str) -> None:
-    """For an invalid predicate, an unknown table, or a view, an error of Sieve is raised."""
+    """For an invalid predicate, an unknown table, or a view, Sieve raises an error."""
     lab.sql("CREATE OR REPLACE VIEW v AS SELECT * FROM t")
     with pytest.raises(Exception, match=problem):
         lab.sql(f"SELECT * FROM sieve_files({arguments})")
@@ -144,7 +144,7 @@ def test_wrong_call_raises_an_error_of_sieve(lab: Lab, arguments: str, problem: 
 def test_function_and_statement_return_the_same_rows(
     lab: Lab, table: str, function: str, statement: str
 ) -> None:
-    """Function and statement return the same columns and rows, and start no job of Spark."""
+    """The function and the statement return the same columns and rows, and start no Spark job."""
     said = lab.spark.sql(statement)
     before = _jobs(lab)
     told = lab.spark.sql(f"SELECT * FROM {function}")
@@ -200,14 +200,14 @@ def test_functions_work_in_joins_and_temporary_views_only(lab: Lab) -> None:
 def test_wrong_argument_raises_the_error_of_the_statement(
     lab: Lab, call: str, problem: str
 ) -> None:
-    """If an argument is wrong, a function raises the same error as the statement does."""
+    """If an argument is wrong, the function raises the same error as the SIEVE statement."""
     with pytest.raises(Exception, match=problem):
         lab.sql(f"SELECT * FROM {call}")
 
 
 @pytest.mark.usefixtures("table")
 def test_more_calls_than_threads_run_at_once(lab: Lab) -> None:
-    """If more calls than threads run at once, all calls return, even nested calls."""
+    """All calls return, even nested calls, and even if more calls than threads run at once."""
     inner = "sieve_explain('SELECT * FROM sieve_indexes()')"
     texts = [f"SELECT * FROM {inner}", "EXPLAIN SIEVE SELECT * FROM sieve_status()"] * 16
     with ThreadPoolExecutor(len(texts)) as pool:

@@ -60,8 +60,7 @@ def test_drop_table_deletes_its_indexes(lab: Lab) -> None:
 def test_drop_database_deletes_indexes_in_another_folder(lab: Lab, tmp_path: Path) -> None:
     """If spark.sieve.path is set, one folder can contain the indexes of many databases.
 
-    If a folder has indexes of several databases, DROP DATABASE deletes only the indexes of the
-    dropped tables.
+    In such a folder, DROP DATABASE deletes only the indexes of the dropped tables.
     """
     root = f"file:{tmp_path}"
     with (
@@ -102,7 +101,7 @@ def test_an_index_follows_a_renamed_table(lab: Lab) -> None:
 
 @pytest.mark.long
 def test_indexes_follow_tables_that_swap_names(lab: Lab) -> None:
-    """If two tables swap names, even during a REFRESH, each index follows its own table."""
+    """If two tables swap names, each index follows its own table, even during a REFRESH."""
     with lab.database("swapping"):
         one, two = create(lab, "a"), create(lab, "b")
         for old, new in (("a", "c"), ("b", "a"), ("c", "b")):
@@ -134,7 +133,7 @@ def test_moved_files_are_new_until_refresh(lab: Lab, tmp_path: Path) -> None:
 def test_an_index_without_its_property_is_not_used(lab: Lab) -> None:
     """UNSET TBLPROPERTIES also unregisters an index in all open sessions.
 
-    A table property that is copied to another table registers no index.
+    A property that registers an index has no effect in a copy on another table.
     """
     with lab.database("properties"):
         create(lab)
@@ -161,7 +160,7 @@ def test_each_kind_of_write_causes_a_refresh(lab: Lab) -> None:
         for first in (40, 50, 60):
             lab.sql(f"INSERT INTO t SELECT id FROM range({first}, {first + 10}, 1, 1)")
         wait_until(lambda: reads(lab, "SELECT * FROM t WHERE id = 65 OR id = 45") == 2)
-        # Sessions write rows while one refresh runs; a few more refreshes index all of these rows.
+        # Sessions write rows while a refresh runs. A few more refreshes index all of these rows.
         assert version(lab) <= 4
         lab.spark.range(70, 80, 1, 1).write.insertInto("t")
         wait_until(lambda: reads(lab, "SELECT * FROM t WHERE id = 75") == 1)
@@ -176,7 +175,7 @@ def test_each_kind_of_write_causes_a_refresh(lab: Lab) -> None:
 
 
 def test_option_refresh_auto_needs_no_session_setting(lab: Lab) -> None:
-    """With the option refresh = 'auto', an index is refreshed whatever the session's setting."""
+    """The option refresh = 'auto' of an index has priority over the session's setting."""
     with lab.database("asked"), lab.setting("spark.sieve.refresh.auto", "false"):
         create(lab)
         create(lab, "u")
@@ -212,7 +211,7 @@ def test_option_refresh_auto_needs_no_session_setting(lab: Lab) -> None:
 
 
 def test_rows_written_before_a_rename_are_indexed(lab: Lab) -> None:
-    """If a table is renamed right after a write, a refresh still indexes the written rows."""
+    """If a user renames a table right after a write, a refresh still indexes the written rows."""
     with lab.database("written_renamed"), lab.setting("spark.sieve.refresh.auto", "true"):
         create(lab, "name_0")
         for k in range(3):
@@ -252,7 +251,7 @@ def test_partitions_and_loaded_files_are_refreshed(lab: Lab, tmp_path: Path) -> 
 
 
 def test_overwritten_table_gets_its_index_back(lab: Lab) -> None:
-    """DataFrame.saveAsTable in overwrite mode drops the table, but Sieve builds the index again."""
+    """In overwrite mode, saveAsTable drops the table; Sieve then builds the index again."""
     with lab.database("saved"), lab.setting("spark.sieve.refresh.auto", "true"):
         create(lab)
         lab.sql("ALTER SIEVE INDEX id_sieve ON t SET OPTIONS (budget = '2%')")
@@ -334,8 +333,8 @@ def test_a_table_declares_its_indexes(lab: Lab) -> None:
         more.write.mode("append").saveAsTable("t")
         wait_until(lambda: reads(lab, "SELECT * FROM t WHERE id = 55") == 1)
         lab.check("SELECT * FROM t WHERE id = 55", exactly=1)
-        # saveAsTable creates the table again without properties, but Sieve still builds declared
-        # indexes.
+        # saveAsTable creates the table again without its properties. Sieve still builds the
+        # declared indexes.
         wait_until(lambda: indexed(lab) == both)
         lab.spark.sql(SELECT).write.mode("overwrite").saveAsTable("t")
         wait_until(lambda: indexed(lab) == both)
@@ -344,7 +343,7 @@ def test_a_table_declares_its_indexes(lab: Lab) -> None:
 
 @pytest.mark.long
 def test_tables_of_all_kinds_declare_their_indexes(lab: Lab) -> None:
-    """Tables that LIKE, Hive or a DataFrame writer creates can declare indexes, even if empty.
+    """Empty tables can declare indexes, and so can tables of LIKE, Hive or a DataFrame writer.
 
     If a declaration names a column that does not exist, writes still succeed.
     """

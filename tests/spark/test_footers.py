@@ -1,4 +1,4 @@
-"""For each range, a reader reads the file's footer again, so large footers make ranges costly."""
+"""A reader reads a file's footer again for each range, so large footers make ranges costly."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def test_ranges_have_the_bytes_of_a_large_footer(lab: Lab, tmp_path: Path) -> No
 
 
 def test_footers_that_cost_more_than_they_save(lab: Lab, tmp_path: Path) -> None:
-    """If the footer is almost half of a file, a query reads at most two separate ranges.
+    """If a footer is almost half of a file, a query reads at most two separate ranges of it.
 
     Each separate range costs a footer, so three separate ranges would cost more than the whole
     file.

@@ -76,8 +76,7 @@ def test_spark_handles_procedures_of_a_catalog_named_sieve(lab: Lab) -> None:
 def test_create_index_using_sieve_works(lab: Lab, table: str) -> None:
     """If a CREATE INDEX statement has USING sieve, Sieve runs the statement.
 
-    Sieve runs a statement without USING, such as DROP INDEX, if the statement names an index of
-    Sieve.
+    Sieve also runs statements without USING, such as DROP INDEX, on indexes of Sieve.
     """
     hinted = r"SIEVE_SYNTAX_ERROR.*USING sieve"
     with pytest.raises(Exception, match=hinted):
@@ -154,7 +153,7 @@ def test_similar_texts_get_a_suggested_statement(lab: Lab, typed: str, meant: st
 
 @pytest.mark.usefixtures("table")
 def test_spark_reports_other_mistakes(lab: Lab) -> None:
-    """Sieve leaves a text to Spark if Spark can parse it, or if it resembles no SIEVE statement."""
+    """Sieve leaves to Spark what Spark can parse, and what resembles no SIEVE statement."""
     for text in ("CREATE SPARSE INDEX i ON t (id)", "SHOW SIEVES", "SELEC SIEVE", "CREATE SIEV"):
         _check_refused_by_spark(lab, text)
     lab.sql("CREATE VIEW seive AS SELECT 1 AS index")
@@ -162,9 +161,9 @@ def test_spark_reports_other_mistakes(lab: Lab) -> None:
 
 
 def test_a_query_that_requires_its_index(lab: Lab, table: str) -> None:
-    """If a session requires an index but a query can use none, the query fails with the reason.
+    """With `spark.sieve.require`, a query fails if it cannot use the index of its column.
 
-    The reason in the error of a query that requires an index is the one that EXPLAIN shows.
+    The error and EXPLAIN show the same reason.
     """
     lab.sql(f"CREATE SIEVE INDEX i ON {table} (id)")
     lab.sql("CREATE TABLE plain USING parquet AS SELECT * FROM t")
@@ -175,7 +174,8 @@ def test_a_query_that_requires_its_index(lab: Lab, table: str) -> None:
         for free in ("TABLE t", "SELECT * FROM t WHERE r = 3", "SELECT * FROM plain WHERE id = 25"):
             assert lab.run(free).rows
         assert lab.run(f"{query} AND {unsupported}").files == 1
-        # Spark adds the condition id IS NOT NULL to `id % 2 = 5`, but id IS NOT NULL skips no file.
+        # Spark adds the condition id IS NOT NULL to `id % 2 = 5`, but the added condition skips no
+        # file.
         for useless in (unsupported, "id % 2 = 5", "id = 25 OR id % 2 = 5"):
             cause = r"SIEVE_REQUIRED.*forms.t.*unsupported-predicate \(%\)\. EXPLAIN"
             with pytest.raises(Exception, match=cause):

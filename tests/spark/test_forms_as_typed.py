@@ -204,7 +204,7 @@ RULES = ", ".join(
 )  # fmt: skip
 FOLDING = "org.apache.spark.sql.catalyst.optimizer.ConstantFolding"
 _WITHOUT: dict[str, set[str]] = {}
-"""Cached answers without the index; an answer is the same with and without optimizer rules."""
+"""Caches the answers without the index. Optimizer rules change no answer."""
 
 
 @pytest.fixture(scope="module")
@@ -259,7 +259,7 @@ def test_the_rows_of_each_form_under_each_negation(
 
 
 def test_texts_of_times_under_the_legacy_rules(lab: Lab) -> None:
-    """Comparisons lose no row even if Spark's legacy formatter omits zeros of milliseconds."""
+    """Comparisons lose no row even if Spark's legacy formatter omits the zeros of milliseconds."""
     with (
         lab.database("legacy"),
         lab.setting("spark.sql.legacy.timeParserPolicy", "LEGACY"),
@@ -297,7 +297,7 @@ def test_decimals_with_a_negative_scale(lab: Lab) -> None:
 
 
 def test_conditionals_with_many_branches_read_all_files(lab: Lab, table: str) -> None:
-    """If a conditional has more than fifty branches or four levels, queries read all files."""
+    """Queries read all files if a conditional has over fifty branches or four nested levels."""
     many = " ".join(f"WHEN id = {n} THEN {n}" for n in range(60))
     deep = "id"
     for _ in range(5):

@@ -58,7 +58,7 @@ KINDS = ("int", "bigint", "smallint", "tinyint", "float", "double", "decimal", "
 """The types that a key can have."""
 
 REWRITTEN = {"nullif", "nullifzero"}
-"""Functions for which Spark replaces a comparison of the result by a comparison of the argument.
+"""For these functions, Spark replaces a comparison of the result by a comparison of the argument.
 
 Spark also adds a condition.
 """
@@ -87,7 +87,7 @@ def test_every_function_of_spark_is_listed(lab: Lab) -> None:
 
 @pytest.mark.long
 def test_list_has_the_calls_that_an_index_accepts(lab: Lab, request: pytest.FixtureRequest) -> None:
-    """For each function, the list has up to three accepted calls, or the reason why it has none."""
+    """For each function, the list has up to three accepted calls, or the reason for a refusal."""
     lines = [_line(lab, name) for name in names(lab)]
     if request.config.getoption("--regenerate"):
         LIST.write_text("\n".join(lines) + "\n", encoding="utf-8")
@@ -117,7 +117,7 @@ def _lines() -> list[str]:
 
 
 def _accepted() -> list[str]:
-    """The calls in the list. These calls have indexable types, and raise no error."""
+    """The listed calls. These calls have indexable types, and raise no error."""
     lists = [line.partition(": ")[2] for line in _lines()]
     return [call for line in lists if line.startswith("[") for call in json.loads(line)]
 
@@ -128,7 +128,7 @@ def _batches(calls: Sequence[str]) -> Iterator[Sequence[str]]:
 
 
 def _line(lab: Lab, name: str) -> str:
-    """The list's line for a function: at most three calls on different columns, or reasons."""
+    """The list's line for a function: up to three calls, each on another column, or reasons."""
     found: dict[str, str] = {}
     reasons: list[str] = []
     for column, call in _calls(lab, name):
@@ -148,7 +148,7 @@ def _line(lab: Lab, name: str) -> str:
 
 
 def _calls(lab: Lab, name: str) -> Iterator[tuple[str, str]]:
-    """A function's example calls; in each call, a column replaces one argument."""
+    """Calls from a function's examples; in each call, a column replaces one argument."""
     for arguments in itertools.islice(examples(lab, name), 2):
         for at in range(len(arguments)):
             for column in COLUMNS:
@@ -169,7 +169,7 @@ def _defined(lab: Lab, call: str) -> dict[str, Any]:
 
 
 def _has_key(lab: Lab, call: str) -> bool:
-    """Returns whether the call's type can be indexed, and no row of the table raises an error."""
+    """Returns whether a call has an indexable type and raises no error for any row of the table."""
     try:
         kind = _kind(lab, call)
         lab.sql(f"SELECT sum(hash({call})) FROM t")
@@ -183,7 +183,7 @@ def _kind(lab: Lab, call: str) -> str:
 
 
 def _faults(lab: Lab, calls: Sequence[str]) -> Iterator[str]:
-    """Calls whose queries return wrong rows, or read all files although an index could help."""
+    """Calls whose queries return wrong rows, or read all files even though an index could help."""
     names_ = [f"of_{k}" for k in range(len(calls))]
     for name, call in zip(names_, calls, strict=True):
         lab.sql(f"CREATE SIEVE INDEX {name} ON t ({call})")

@@ -1,4 +1,4 @@
-"""Tests HadoopStore on a real JVM with local files, also with injected faults of renames."""
+"""Tests HadoopStore on a real JVM with local files. Some tests inject faults of renames."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def jvm(lab: Lab) -> Any:
 
 @pytest.fixture
 def conf(jvm: Any) -> Any:
-    """A Hadoop configuration for local files, without checksum files and shared instances."""
+    """A Hadoop configuration for local files, without checksum files or shared instances."""
     conf = jvm.org.apache.hadoop.conf.Configuration()
     conf.set("fs.file.impl", "org.apache.hadoop.fs.RawLocalFileSystem")
     conf.set("fs.file.impl.disable.cache", "true")
@@ -91,7 +91,7 @@ class Contexts:
 
 
 def faulty(jvm: Any, conf: Any, fault: Exception, took_effect: bool) -> HadoopStore:
-    """A store on local files whose renames fail, before or after their effect."""
+    """A local store whose renames fail, either before or after they have moved the file."""
     hadoop = jvm.org.apache.hadoop.fs
     fs = SimpleNamespace(
         Path=hadoop.Path,
@@ -118,7 +118,7 @@ def test_lost_reply_keeps_the_draft(jvm: Any, conf: Any, tmp_path: Path, took_ef
 def test_taken_name_succeeds_only_if_the_draft_is_gone(
     jvm: Any, conf: Any, tmp_path: Path, took_effect: bool
 ) -> None:
-    """If a rename reports a taken name, the create has succeeded only if the draft is gone."""
+    """After a rename that reports a taken name, the create has succeeded if the draft is gone."""
     taken = jvm.org.apache.hadoop.fs.FileAlreadyExistsException("taken")
     store = faulty(jvm, conf, Py4JJavaError("", taken), took_effect)
     assert store.create(f"file:{tmp_path}/f", b"x") is took_effect
@@ -144,7 +144,7 @@ def test_error_names_a_path_that_is_not_a_folder(jvm: Any, conf: Any, tmp_path: 
 
 
 def test_taken_name_with_an_unreadable_draft_is_in_doubt(jvm: Any) -> None:
-    """If the final name exists, and the store cannot look for the draft, the outcome is unknown."""
+    """The final name exists, but the store cannot look for the draft: the outcome is unknown."""
     for lost in (Py4JNetworkError("cut"), Py4JJavaError("", jvm.java.io.IOException("cut"))):
 
         def delete(*_: object, lost: Exception = lost) -> bool:

@@ -59,7 +59,7 @@ def test_wide_decimals_hash_like_spark(lab):
 
 
 def test_decimals_read_from_files_hash_by_their_columns_scale(lab, tmp_path):
-    """In every file format, Spark hashes a decimal from a file with the column's scale."""
+    """In every file format, Spark hashes decimals with the scale of the column's type."""
     values = "VALUES (1.5), (-200), (0), (12345678901234567.25) AS t(v)"
     for source in ("parquet", "orc", "csv", "json"):
         path = str(tmp_path / source)

@@ -38,7 +38,7 @@ def test_nothing_to_draw_is_an_error_of_one_line(
 
 
 def test_table_name_is_resolved_in_the_session(lab: Lab) -> None:
-    """The function finds the table by a name in the session, and returns a PNG of full size."""
+    """The function resolves a table name as the session does, and returns a PNG of full size."""
     with lab.database("inspected"):
         rows = "SELECT /*+ REPARTITION_BY_RANGE(10, id) */ id FROM range(1000)"
         lab.sql(f"CREATE TABLE late USING parquet AS {rows}")

@@ -50,13 +50,13 @@ def test_setting_off_reads_all_files(star: Lab) -> None:
 def test_a_scalar_subquery_picks_files(
     star: Lab, condition: str, files: int, adaptive: str
 ) -> None:
-    """The result of a scalar subquery selects the same files as a constant of this value."""
+    """The result of a scalar subquery selects the same files as an equal constant."""
     conf = {"spark.sql.adaptive.enabled": adaptive}
     check(star, f"SELECT v FROM fact WHERE {condition}", files, conf)
 
 
 def test_parameters_and_variables_select_files(star: Lab) -> None:
-    """Parameters select files as constants do; on Spark 4, session variables do, too."""
+    """Parameters select files as constants do, and on Spark 4, so do session variables."""
     frame = star.spark.sql("SELECT v FROM fact WHERE k = :k", args={"k": 1540})
     assert [tuple(row) for row in frame.collect()] == [(0,)]
     assert fact_files(frame) == 1
@@ -86,7 +86,7 @@ def test_many_keys_become_ranges(star: Lab) -> None:
 
 
 def test_side_without_a_predicate_supplies_no_keys(star: Lab) -> None:
-    """A dimension without a predicate supplies no keys, because its keys exclude no file."""
+    """A dimension without a predicate supplies no keys, because all its keys exclude no file."""
     query = (
         "SELECT /*+ BROADCAST(d) */ count(*) FROM fact JOIN range(500, 30000) d ON fact.k = d.id"
     )
@@ -95,7 +95,7 @@ def test_side_without_a_predicate_supplies_no_keys(star: Lab) -> None:
 
 @pytest.mark.parametrize("adaptive", ["true", "false"])
 def test_scans_with_and_without_keys_share_no_exchange(star: Lab, adaptive: str) -> None:
-    """If only one of two scans has join keys, the two scans share no exchange."""
+    """Two scans share no exchange if only one of them has join keys."""
     grouped = "SELECT v, count(*) AS n FROM fact GROUP BY v"
     keyed = (
         "SELECT v, count(*) AS n FROM fact JOIN dim ON fact.k = dim.k WHERE attr = {} GROUP BY v"
@@ -249,7 +249,7 @@ def test_scans_with_values_of_the_query_are_counted(star: Lab) -> None:
 def test_require_accepts_ranges_for_too_many_keys(
     star: Lab, hint: str, conf: Mapping[str, str]
 ) -> None:
-    """If a join has too many keys, a scan uses key ranges; `spark.sieve.require` accepts this."""
+    """If a join has too many keys, a scan uses key ranges, which satisfy `spark.sieve.require`."""
     many = "FROM fact JOIN range(500, 30000) d ON fact.k = d.id WHERE d.id != 5"
     count = "SELECT value FROM sieve_status() WHERE reason = 'keys-too-many'"
     ((before,),) = star.sql(count)
@@ -260,7 +260,7 @@ def test_require_accepts_ranges_for_too_many_keys(
 BROADCAST = "BroadcastHashJoin"
 MERGED = "SortMergeJoin"
 LIMITED = {"spark.sql.autoBroadcastJoinThreshold": "20KB"}
-"""A limit above the size of three files of `fact` and below the size of all its files."""
+"""This limit is above the size of three files of `fact`, and below the size of all its files."""
 
 
 def _join_of(lab: Lab, query: str, conf: Mapping[str, str]) -> str:
@@ -282,7 +282,7 @@ def _join_of(lab: Lab, query: str, conf: Mapping[str, str]) -> str:
     ],
 )
 def test_index_does_not_cause_a_broadcast(star: Lab, conf: Mapping[str, str]) -> None:
-    """An index does not make Spark broadcast a side: the few bytes left can contain many rows."""
+    """An index does not make Spark broadcast a side, as few remaining bytes can hold many rows."""
     few = "SELECT f.v FROM fact f JOIN fact g ON f.v = g.v WHERE f.k BETWEEN 110 AND 250"
     assert _join_of(star, few, LIMITED | conf) == MERGED
     with star.settings(LIMITED | conf):
@@ -328,7 +328,7 @@ def test_few_bytes_of_many_rows_are_not_broadcast(star: Lab, adaptive: str) -> N
 
 @pytest.mark.parametrize("adaptive", ["true", "false"])
 def test_side_pruned_by_an_upper_join_is_broadcast_once(star: Lab, adaptive: str) -> None:
-    """If an upper join selects partitions of a lower join's side, Spark broadcasts this side once.
+    """Spark broadcasts a join side once, even if an upper join selects partitions of this side.
 
     The broadcast of this side contains only the partitions that the upper join selects.
     """

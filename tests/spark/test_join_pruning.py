@@ -20,7 +20,7 @@ from spark_session import Lab
 
 
 def _in_turns(kinds: Iterable[str], *turns: tuple[str, ...]) -> list[Any]:
-    """Pairs each kind of query with the modes of one list; successive kinds take the lists in turn.
+    """Pairs each kind of query with the modes of one list. The kinds take the lists in turn.
 
     `make test` runs only the first two modes of each list.
 
@@ -122,7 +122,7 @@ UNPRUNED = {
 }  # fmt: skip
 
 
-# For these joins, Spark cannot broadcast the side whose keys prune the other side.
+# In these joins, one side's keys prune the other side, but Spark cannot broadcast the first side.
 OUTER = {
     "left, through another": (
         (
@@ -154,7 +154,8 @@ def test_join_reads_only_files_with_a_partner(star: Lab, kind: str, mode: str) -
     """A join reads only files with matching rows; a broadcast or a separate job supplies keys."""
     query, files = PRUNED[kind]
     if mode.startswith("fetched"):
-        # If `fact` itself supplies the keys, the job that fetches keys adds a second scan.
+        # If `fact` itself supplies the keys, the job that fetches the keys scans `fact` a second
+        # time.
         files += kind == "with itself"
         # Spark has few threads for subqueries, so a subquery fetches no keys.
         files = FILES if kind == "in a subquery" else files
@@ -166,7 +167,7 @@ def test_join_reads_only_files_with_a_partner(star: Lab, kind: str, mode: str) -
 def test_side_filled_with_nulls_reads_files_with_a_partner(
     star: Lab, kind: str, adaptive: str
 ) -> None:
-    """If an outer join returns all rows of a side, a separate job fetches this side's keys.
+    """If an outer join returns a side in full, a separate job fetches this side's keys.
 
     Spark never broadcasts a side that an outer join returns in full.
     """
@@ -176,15 +177,15 @@ def test_side_filled_with_nulls_reads_files_with_a_partner(
     check(star, query, FILES, SHUFFLED | conf)
 
 
-# For each kind of join, two numbers of files of `fact` that a query reads: with `fact` on the left,
-# and with `fact` on the right.
+# For each kind of join, two counts of the files of `fact` that a query reads: first with `fact` on
+# the left, then on the right.
 SIDES = {
     "INNER": (1, 1),
     "LEFT": (FILES, 1),
     "RIGHT": (1, FILES),
     "FULL": (FILES, FILES),
     "LEFT SEMI": (1, 1),
-    # In an anti join, the right side only decides which left rows have a match.
+    # In an anti join, the right side supplies no rows; it only shows which left rows have a match.
     "LEFT ANTI": (FILES, 1),
 }
 
@@ -201,8 +202,8 @@ def test_side_returned_in_full_reads_all_files(star: Lab, kind: str, *, on_right
     query = f"SELECT * FROM {left} {kind} JOIN {right} ON f.k = d.k"
     files = SIDES[kind][on_right]
     check(star, query, files, FETCHED)
-    # In a semi join, Spark can broadcast only the right side, here `fact`; Sieve fetches no other
-    # keys.
+    # In a semi join, Spark can broadcast only the right side. Here, `fact` is on the right, and
+    # Sieve fetches no keys of the left side.
     is_own = (kind, on_right) == ("LEFT SEMI", True)
     check(star, query, FILES if is_own else files, {"spark.sieve.join.pruning": "always"})
 

@@ -29,12 +29,12 @@ LONG = pytest.mark.long
 
 
 def scattered(id_: int) -> int:
-    """The value in the row with this id. All values together are a permutation of the ids."""
+    """The value in the row with the given id. All values together are a permutation of the ids."""
     return id_ * 7919 % ROWS
 
 
 def holders(first: int, *, descending: bool = False) -> int:
-    """How many files contain one of the ``first`` least or, if ``descending``, greatest values."""
+    """How many files contain one of the ``first`` least (or, ``descending``, greatest) values."""
     rows = sorted(range(ROWS), key=scattered, reverse=descending)[:first]
     return len({row // EACH for row in rows})
 
@@ -62,7 +62,7 @@ def scattered_table(lab: Lab, request: pytest.FixtureRequest) -> Iterator[Lab]:
 
 
 _KNOWN: dict[str, Answer] = {}
-"""Cached answers without the index; the tests of all shapes share these answers."""
+"""Caches the answers without the index. The tests of all shapes share the cached answers."""
 
 
 def check(lab: Lab, query: str, needed: int) -> None:
@@ -103,7 +103,7 @@ def test_bounds_do_not_include_null(
 
 
 def test_ties_are_read(scattered_table: Lab) -> None:
-    """If every file contains the least value, ORDER BY reads all files, but MIN reads one file."""
+    """If every file contains the least value, MIN reads one file, but ORDER BY reads all files."""
     query = "SELECT tied, k FROM t ORDER BY tied, k LIMIT 3"
     scattered_table.check(query, exactly=FILES, known=_KNOWN)
     scattered_table.check("SELECT min(tied) FROM t", exactly=1, known=_KNOWN)
@@ -135,7 +135,7 @@ def test_texts_with_one_code_are_not_taken_as_equal(lab: Lab) -> None:
 
 
 def test_a_range_reads_no_more_than_minimum_and_maximum(lab: Lab) -> None:
-    """Even with a map, a range reads only files whose minimum and maximum allow a match."""
+    """Even with a map (an index of hashes), a range reads only files whose bounds allow a match."""
     with lab.database("in_order"):
         lab.sql(
             "CREATE TABLE t USING parquet AS SELECT id * 3 + id % 3 AS k FROM "
@@ -146,7 +146,7 @@ def test_a_range_reads_no_more_than_minimum_and_maximum(lab: Lab) -> None:
             lo, hi = k * 3, (k + EACH // 4) * 3
             files = hi // 3 // EACH - lo // 3 // EACH + 1
             lab.check(f"SELECT k FROM t WHERE k BETWEEN {lo} AND {hi}", at_most=files)
-        # Between the greatest key of a file and the least key of the next file is a gap.
+        # No key lies between the greatest key of a file and the least key of the next file.
         end = EACH * 3 - 3 + (EACH - 1) % 3
         lab.check(f"SELECT k FROM t WHERE k BETWEEN {end} AND {end}", exactly=1)
         lab.check(f"SELECT k FROM t WHERE k > {end} AND k < {EACH * 3 + EACH % 3}", exactly=0)

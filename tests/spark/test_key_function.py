@@ -72,7 +72,7 @@ def _codes(array: pa.Array, type_name: str) -> list[int | None]:
 
 
 ALIKE = {"tinyint", "smallint", "float", "decimal(9,2)", "timestamp_ntz", "decimal(19,0)"}
-"""Types that have the codes of a wider type; only `make test-long` tests these types."""
+"""Types with the same codes as a wider type; only `make test-long` tests them."""
 
 
 @pytest.mark.parametrize(
@@ -94,7 +94,7 @@ def test_a_column_has_the_codes_of_an_index(lab: Lab, tmp_path: Path, type_name:
         ):
             rows = lab.sql("SELECT n, sieve_key(x), sieve_key(named_struct('x', x).x) FROM keyed")
         assert sorted(rows) == [(n, code, code) for n, code in enumerate(wanted)]
-    # Each count is a query, and decimals have hundreds of codes, so the test counts only a dozen
+    # A decimal has hundreds of codes, and each count needs a query. So the test counts only a dozen
     # codes.
     for code in {None, *wanted[:: len(wanted) // 12 + 1]}:
         (found,) = lab.sql(f"SELECT count(*) FROM keyed WHERE sieve_key(x) <=> {_literal(code)}")
@@ -130,7 +130,7 @@ def _literal(code: int | None) -> str:
 def test_a_constant_has_the_code_of_its_value(
     lab: Lab, literal: str, type_name: str, value: object
 ) -> None:
-    """For a constant, `sieve_key` returns the value's code, also for bytes that are not UTF-8."""
+    """For a constant, `sieve_key` returns the constant's code, even if its bytes are not UTF-8."""
     arrow = pa.decimal128(*map(int, type_name[8:-1].split(","))) if "(" in type_name else None
     arrow = arrow or COLUMNS[type_name][0]
     (code,) = _codes(pa.array([value], arrow), type_name)
@@ -139,7 +139,7 @@ def test_a_constant_has_the_code_of_its_value(
 
 
 def test_null_and_nan_have_no_code(lab: Lab) -> None:
-    """`sieve_key` returns NULL for NaN and for NULL, whether NULL has a type or not."""
+    """`sieve_key` returns NULL for NaN, for NULL with a type, and for NULL without a type."""
     assert lab.sql("SELECT sieve_key(NULL), sieve_key(CAST(NULL AS DATE))") == [(None, None)]
     nans = "sieve_key(double('NaN') * id), sieve_key(float('NaN') * id)"
     assert lab.sql(f"SELECT {nans} FROM range(1)") == [(None, None)]
@@ -156,7 +156,7 @@ def test_null_and_nan_have_no_code(lab: Lab) -> None:
     ],
 )
 def test_type_without_a_key_is_refused(lab: Lab, call: str, condition: str) -> None:
-    """If a type cannot be indexed, or the number of arguments is wrong, the error says so."""
+    """The error names a type that cannot be indexed, or a wrong number of arguments."""
     with pytest.raises(Exception, match=condition):
         lab.sql(f"SELECT {call}")
 

@@ -59,7 +59,7 @@ def test_jobs_name_their_statement_and_step(lab: Lab) -> None:
     """
     context = lab.spark.sparkContext
     with lab.database("labels"):
-        # With fewer rows, the front end would build the index without the last two jobs.
+        # With fewer rows, the build would not need the last two jobs.
         lab.sql(f"CREATE TABLE t USING parquet AS {ROWS.format(first=0, last=40000)}")
         context.setJobDescription("a report")
         try:

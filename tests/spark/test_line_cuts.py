@@ -1,8 +1,8 @@
 """Tests text files with lines that begin just before, at, or just after the end of a range.
 
 A line belongs to the range that contains the first byte of the line. As an exception, a line that
-begins exactly at the end of a range belongs to the range that ends there. The index and the scan
-must assign every line to the same range.
+begins exactly where a range ends still belongs to this range. The index and the scan must assign
+every line to the same range.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from spark_session import INTERPRETED, Lab, scans
 WIDTH, STEP, LINES = 20, 101, 112
 """Bytes per line, bytes per range, and the number of lines.
 
-The 21 cuts fall on each of the 20 bytes of a line, and on the second byte twice.
+There are 21 cuts. They fall on each of the 20 bytes of a line, and on the second byte twice.
 """
 CUTS = range(STEP, LINES * WIDTH - STEP, STEP)
 FORMS = {
@@ -39,7 +39,7 @@ def keys_by_line() -> list[int]:
 
 
 def write(path: Path, keys: list[int], line: str, ending: str) -> None:
-    """Writes a file of equally long lines; each line has a key, and a number that pads the line."""
+    """Writes a file of lines of equal length; each line has a key, and a number as padding."""
     fixed = len(line.format(100, "")) + len(ending)
     text = "".join(line.format(key, "7" * (WIDTH - fixed)) + ending for key in keys)
     assert len(text) == len(keys) * WIDTH
@@ -54,8 +54,8 @@ def _forms(*long: str) -> list[Any]:
 def test_first_line_after_a_cut_is_found(lab: Lab, tmp_path: Path, form: str) -> None:
     """For every third range, a query finds the first line that begins after the range's start.
 
-    Each query reads only every third range. If the scan assigned a line to the next range, which
-    the query skips, the line would be missing.
+    Each query reads only every third range. The query skips the next range, so a line that the scan
+    assigned to the next range would be missing.
     """
     format_name, options, line, ending = FORMS[form]
     assert sorted(cut % WIDTH for cut in CUTS) == sorted([*range(WIDTH), STEP % WIDTH])
@@ -81,7 +81,7 @@ def test_first_line_after_a_cut_is_found(lab: Lab, tmp_path: Path, form: str) ->
     "form", _forms("json", "csv with a separator", "csv of two bytes an ending")
 )
 def test_lines_of_split_files_are_found_next_to_ranges(lab: Lab, tmp_path: Path, form: str) -> None:
-    """A scan that reads ranges of one file also finds all lines of other files that Spark splits.
+    """If a scan reads ranges of one file, it still finds all lines of other, split files.
 
     In one new file, no line begins in the last split. In another new file, four lines begin in the
     last split. Spark never splits a compressed file.

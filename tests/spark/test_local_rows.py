@@ -48,7 +48,7 @@ SOURCES = [
 def test_the_same_run_with_and_without_executors(
     lab: Lab, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, source: str, names: Sequence[str]
 ) -> None:
-    """Builds with and without executors have equal counts of rows, NULLs and NaNs.
+    """Builds with and without executors count the same rows, NULLs and NaNs.
 
     The run files of both builds have equal rows and equal lengths.
     """
@@ -81,7 +81,7 @@ def test_the_same_run_with_and_without_executors(
 def _built(
     table: CatalogTable, column: Column, options: IndexOptions, folder: Path, **how: Any
 ) -> tuple[BuiltRun, list[Any], list[int]]:
-    """Runs a build; returns the build, with the rows and the length of each run file."""
+    """Runs a build; returns the build, and the rows and the length of each run file."""
     folder.joinpath("intents").mkdir(parents=True)
     files = table.files()
     frame = table.frame(range(len(files)), column)

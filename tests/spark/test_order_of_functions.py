@@ -1,7 +1,8 @@
-"""For each function of Spark, a list says for which arguments the function keeps the order.
+"""For each function of Spark, a list names the arguments for which the function is monotone.
 
-The list has a line for each claim of the shim. A claim is ``rises`` or ``falls``, followed by a
-call on a column. The list ends with the names of the functions without any claim.
+The list has a line for each claim of the shim that a function is monotone. A claim is ``rises`` or
+``falls``, followed by a call on a column. At the end, the list names the functions for which the
+shim claims nothing.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ SETTINGS = INTERPRETED | {
     "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
     "spark.sql.optimizer.maxIterations": "100",
 }
-# Calls that Spark's examples lack: casts, and further kinds of patterns and intervals.
+# Calls that Spark's examples lack: casts, and other patterns and intervals.
 MORE = [
     *(f"CAST({a} AS {kind})" for a in COLUMNS for kind in (
         "TINYINT", "INT", "BIGINT", "FLOAT", "DOUBLE", "DECIMAL(5,1)", "DECIMAL(30,10)", "DATE",
@@ -139,7 +140,7 @@ def _clock_changes(lab: Lab, *, local: bool = False) -> list[int]:
     """The latest clock changes in all time zones of the tests, in microseconds.
 
     Args:
-        local: whether to return the local times just before and just after each change.
+        local: whether to return the local times just before and just after each clock change.
     """
     found = set()
     for zone, _ in CONFIGURATIONS:
@@ -172,7 +173,7 @@ def test_every_function_of_spark_is_listed(lab: Lab) -> None:
 
 @pytest.mark.long
 def test_the_list_has_every_claim(lab: Lab, request: pytest.FixtureRequest) -> None:
-    """The list contains exactly the claims that the shim makes for calls like Spark's examples."""
+    """The list contains exactly the shim's claims for calls like those in Spark's examples."""
     every = names(lab)
     with lab.setting("spark.sql.ansi.enabled", "false"):
         found = {
@@ -189,9 +190,9 @@ def test_the_list_has_every_claim(lab: Lab, request: pytest.FixtureRequest) -> N
 
 @pytest.mark.parametrize(("zone", "ansi"), CONFIGURATIONS)
 def test_functions_keep_the_order_that_the_shim_claims(lab: Lab, zone: str, ansi: str) -> None:
-    """For column values in the range of a claim, a function keeps the order and returns no NULL.
+    """In the range of a claim, a function keeps the order of its arguments and returns no NULL.
 
-    Two results may be out of order only if their arguments differ by at most the claim's slack.
+    Two results may be out of order if their arguments differ by at most the claim's slack.
     """
     listed = [line for line in LIST.read_text(encoding="utf-8").splitlines() if " " in line]
     with lab.settings({"spark.sql.session.timeZone": zone, "spark.sql.ansi.enabled": ansi}):
@@ -240,7 +241,7 @@ def _faults(claim: Claim, ordinals: pa.Array, results: pa.Array) -> Iterator[str
 
 
 def _inversions(rows: Sequence[tuple[int, Any]], rises: bool) -> Any:
-    """Pairs of arguments in ascending order, whose results are in the wrong order."""
+    """Pairs of ascending arguments with results in the wrong order."""
     if not rows:
         return
     tops = [rows[0]]

@@ -1,4 +1,7 @@
-"""Joins with more than 10,000 keys: the scan looks up all keys, instead of ranges of keys."""
+"""Tests joins with more than 10,000 keys.
+
+The scan looks up every key in the index, not ranges of keys.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +33,7 @@ def many(lab: Lab) -> Iterator[Lab]:
             f"id DIV 700 AS h, id DIV {ROWS} AS part, id"
         )
         lab.sql(f"CREATE TABLE f USING parquet AS {rows} FROM range(0, {FILES * ROWS}, 1, {FILES})")
-        # A map finds exactly one file for each unique key that occurs.
+        # For each unique key of the table, a map finds exactly one file.
         for columns in ("k, i, t, s, b, d", "(g, h)"):
             lab.sql(f"CREATE SIEVE INDEX ON f ({columns}) OPTIONS (shape = 'map')")
         for name, parts in (("two", "3, 7"), ("five", "1, 4, 9, 12, 19")):
@@ -63,7 +66,7 @@ OFTEN = {
     ("broadcast", "f.k = d.k"), ("broadcast", "f.s = d.s"), ("broadcast", PAIR),
     ("fetched", "f.i = d.i"), ("fetched", "f.b = d.b"), ("fetched", PAIR),
 }  # fmt: skip
-"""The joins of `make test`. The other joins differ from these only in the type of the key."""
+"""`make test` runs these joins. Other joins in this module differ only in the type of the key."""
 
 
 @pytest.mark.sampled(2)
@@ -111,10 +114,9 @@ def test_audit_evaluates_packed_keys(many: Lab) -> None:
 
 
 def test_only_a_complete_checkpoint_supplies_keys(many: Lab) -> None:
-    """A checkpoint supplies keys of a shuffled join only after Spark has stored all of its rows.
+    """A checkpoint supplies keys of a shuffled join once Spark has stored all its rows.
 
-    Until all rows are stored, Spark could compute rows again that differ from those of the first
-    run.
+    Before that, Spark could compute the rows again, and could get different rows.
     """
     frame = many.spark.sql("SELECT s FROM two WHERE part IS NOT NULL")
     with many.settings(FETCHED | {"spark.sieve.strict": "false"}):
@@ -148,7 +150,7 @@ def test_keys_of_a_type_without_packed_keys_become_ranges(many: Lab) -> None:
 
 
 def test_many_keys_of_a_table_of_unknown_size_become_ranges(many: Lab) -> None:
-    """If Spark does not know the size of a partitioned table, the scan looks up ranges."""
+    """If Spark does not know a partitioned table's size, the scan looks up ranges of keys."""
     many.sql("CREATE TABLE parts USING parquet PARTITIONED BY (p) AS SELECT k, id, 1 AS p FROM two")
     many.sql("CREATE SIEVE INDEX ON parts (k)")
     ((before,),) = many.sql(TOO_MANY)
@@ -171,9 +173,9 @@ def test_more_keys_than_the_table_is_worth_become_ranges(many: Lab) -> None:
 
 @pytest.mark.parametrize("on", ["f.k = d.k", "f.s = d.s"])
 def test_outer_join_returns_keys_without_a_match(many: Lab, on: str) -> None:
-    """An outer join with many keys returns the keys without a match, too.
+    """An outer join with many keys also returns the keys without a match.
 
-    For an absent key, an index can return a file by chance, so the scan may read all files.
+    For an absent key, an index can return a wrong file by chance, so the scan may read all files.
     """
     with many.settings(FETCHED):
         for keys, files in (("two", 2 + 2), ("new", 2 + FILES)):

@@ -38,7 +38,7 @@ def rows(lab: Lab, text: str, args: Any) -> list[tuple[Any, ...]]:
 def test_errors_of_the_parser_keep_their_class(
     lab: Lab, text: str, args: Any, condition: str
 ) -> None:
-    """Sieve's parser passes on errors of Spark's parser with the same class and condition."""
+    """Sieve passes on an error of Spark's parser, with the same class and condition."""
     with pytest.raises(AnalysisException) as failed:
         lab.spark.sql(text, args=args)
     assert failed.value.getCondition() == condition
@@ -82,7 +82,7 @@ def test_values_of_each_type_can_be_parameters(lab: Lab) -> None:
 def test_a_parameter_without_a_value_is_named(lab: Lab) -> None:
     """If a parameter of a SIEVE statement has no value, the error names the parameter.
 
-    If a query's parameter has no value, Spark raises the error.
+    If a parameter of an ordinary query has no value, Spark raises the error.
     """
     for args in ({}, {"other": 1}):
         with pytest.raises(Exception, match="UNBOUND_SQL_PARAMETER"):
@@ -146,7 +146,7 @@ def test_statements_run_in_blocks(lab: Lab) -> None:
 @pytest.mark.usefixtures("table")
 @pytest.mark.parametrize("escaped", [pytest.param("false", marks=pytest.mark.long), "true"])
 def test_strings_have_the_same_value_in_blocks(lab: Lab, escaped: str) -> None:
-    """A string has the same value inside a block as outside, whether backslashes escape or not."""
+    """A string has the same value inside and outside a block, however Spark treats backslashes."""
     if lab.spark.version < "4.1":
         pytest.skip("blocks are for Spark 4.1 and later")
     with lab.setting("spark.sql.parser.escapedStringLiterals", escaped):
@@ -157,11 +157,11 @@ def test_strings_have_the_same_value_in_blocks(lab: Lab, escaped: str) -> None:
                 comments.append(lab.facts("j")["comment"])
                 lab.sql("DROP SIEVE INDEX j ON t")
             assert comments[0] == comments[1], literal
-        # With escapedStringLiterals, Spark does not parse these texts as raw strings, but each
-        # string ends at the same place.
+        # With escapedStringLiterals, Spark parses these texts as ordinary strings, but each string
+        # ends at the same place.
         for literal in (r"r'\'", r'R"\"', r"r'a;\'"):
-            # If Sieve missed the end of a raw string, it would find an end in the quotes of the
-            # last statement.
+            # If Sieve missed the end of a raw string, it would take a quote in the last statement
+            # for the end.
             disable = "ALTER SIEVE INDEX id_sieve ON t DISABLE"
             lab.sql(f"BEGIN VALUES ({literal}); {disable}; SELECT 'x', \"y\"; END")
             assert lab.facts()["state"] == "disabled", literal
@@ -170,7 +170,7 @@ def test_strings_have_the_same_value_in_blocks(lab: Lab, escaped: str) -> None:
 
 @pytest.mark.usefixtures("table")
 def test_errors_contain_hints(lab: Lab) -> None:
-    """Errors contain hints: SET warns of an unknown setting; CREATE INDEX shows the right form."""
+    """Errors contain hints: SET warns about unknown settings; CREATE INDEX shows the right form."""
     warned = lab.sql("SET spark.sieve.enable = false")
     assert warned[0] == ("spark.sieve.enable", "false")
     assert warned[1][1].endswith("did you mean spark.sieve.enabled?")

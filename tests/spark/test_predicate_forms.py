@@ -1,4 +1,4 @@
-"""Predicates that are equivalent to a comparison of a column skip files and lose no row."""
+"""If a predicate is equivalent to a comparison of a column, queries skip files and lose no row."""
 
 from __future__ import annotations
 
@@ -128,12 +128,12 @@ OTHER = [
     ("code RLIKE '^C007?'", 8),
     ("code RLIKE '^C007{0,1}'", 8),
 ]
-"""Predicates, each with the number of files to read."""
+"""Each predicate with the number of files that a query may read."""
 
 
 @pytest.fixture(scope="module")
 def table(lab: Lab) -> Iterator[str]:
-    """One row per hour, ten rows per file; one row in the last file has only NULL."""
+    """A table with one row per hour, ten rows per file, and one row of NULLs in the last file."""
     with lab.database("said"):
         lab.sql(
             "CREATE TABLE t USING parquet AS SELECT id, ts, CAST(ts AS DATE) AS day, "
@@ -164,13 +164,13 @@ def test_a_key_reads_one_file(lab: Lab, table: str, ansi: str) -> None:
 
 
 def test_null_and_missing_texts_read_their_files(lab: Lab, table: str) -> None:
-    """With IS NOT TRUE, queries read files with NULL; for an absent text, queries read no file."""
+    """For IS NOT TRUE, queries read files with NULL; for an absent text, queries read no file."""
     for predicate, files in OTHER:
         lab.check(f"SELECT id FROM {table} WHERE {predicate}", exactly=files)
 
 
 def test_the_reason_names_the_function(lab: Lab, table: str) -> None:
-    """EXPLAIN, the counters and `spark.sieve.require` name the function that is unsupported."""
+    """EXPLAIN, the counters and the error of `spark.sieve.require` name unsupported functions."""
     for predicate, name in (
         ("upper(code) = 'C0042'", "upper"),
         ("lower(left(code, 3)) LIKE 'c0%'", "lower"),

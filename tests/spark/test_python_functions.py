@@ -1,4 +1,4 @@
-"""Tests the module `sieve`: functions that run statements, and `configure` for new sessions."""
+"""Tests the module `sieve`: the functions that run statements, and the function `configure`."""
 
 from __future__ import annotations
 

@@ -20,10 +20,10 @@ from spark_session import Lab, scans
 FILES, GROUPS, ROWS = 4, 12, 500
 """Files per table, row groups per file, and rows per row group."""
 SMALL = {"spark.sieve.range.bytes": "10000"}
-"""With this setting, an index cuts the small files of these tests."""
+"""With this setting, an index divides even the small files of these tests into ranges."""
 READ = {
     "spark.sql.files.openCostInBytes": "0",
-    # With filter pushdown, Parquet's own statistics would skip row groups, too.
+    # With filter pushdown, Spark would also skip row groups by Parquet's own statistics.
     "spark.sql.parquet.filterPushdown": "false",
     "spark.sql.orc.filterPushdown": "false",
     "spark.sieve.strict": "true",
@@ -34,7 +34,7 @@ PARQUET = pytest.mark.parametrize(
     ["parquet", pytest.param("orc", marks=LONG), pytest.param("csv", marks=LONG)],
     indirect=True,
 )
-"""Marks tests of code that all formats share; `make test` runs these tests only with Parquet."""
+"""Marks tests of code that all formats share. `make test` runs marked tests only with Parquet."""
 KEYS = random.Random(22).sample(range(10_000_000), FILES * GROUPS * ROWS)
 
 
@@ -58,7 +58,7 @@ def write(folder: Path, format_name: str) -> None:
 def table(
     lab: Lab, request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[str]:
-    """Creates a table of a few large files, with an index that locates ranges."""
+    """Creates a table of a few large files, with an index that stores keys by range."""
     folder = tmp_path_factory.mktemp("large") / "t"
     write(folder, request.param)
     with lab.database("ranges"):
@@ -139,7 +139,7 @@ def test_many_ranges(lab: Lab, adaptive: str, most: str) -> None:
 def test_tasks_have_work(lab: Lab) -> None:
     """A task reads ranges of up to 8 MB in total, or of up to Spark's own maximum.
 
-    Without Sieve, Spark would start one task per core for these ranges.
+    For these ranges, Spark by itself would start one task per core.
     """
     query = f"SELECT * FROM t WHERE k IN ({', '.join(map(str, KEYS[:: len(KEYS) // 8]))})"
     with lab.setting("spark.sql.files.minPartitionNum", "8"):
@@ -181,7 +181,7 @@ def test_tasks_are_as_small_as_those_of_spark(lab: Lab, table: str, tmp_path: Pa
 
 
 def test_metadata_columns_are_those_of_the_whole_file(lab: Lab, table: str) -> None:
-    """For range reads, row positions, sizes and file names are the same as for whole files."""
+    """Row positions, file sizes and file names are the same for range reads as for whole files."""
     own = ", _metadata.row_index" if table == "parquet" else ""
     shown = f"_metadata.file_path, _metadata.file_size, _metadata.file_modification_time{own}"
     query = f"SELECT k, {shown}, input_file_name() FROM t WHERE k IN ({KEYS[5]}, {KEYS[-1]})"
@@ -191,7 +191,7 @@ def test_metadata_columns_are_those_of_the_whole_file(lab: Lab, table: str) -> N
 
 @pytest.mark.parametrize("table", ["orc"], indirect=True)
 def test_ranges_are_read_with_the_options_of_the_table(lab: Lab, table: str) -> None:
-    """The options of a table decide how a reader reads ranges of the table's files.
+    """A table's options also apply when a reader reads ranges of the table's files.
 
     The option `orc.force.positional.evolution` makes the reader find columns by position; the files
     have other column names.
@@ -232,7 +232,7 @@ def test_queries_that_show_splits_read_whole_files(lab: Lab, shown: str) -> None
 
 @pytest.mark.sampled(3)
 def test_bytes_read_have_the_footer_of_each_stretch(lab: Lab, table: str) -> None:
-    """Adjacent ranges together cost one footer, and each separate range costs a further footer.
+    """Adjacent ranges cost one footer in total. Each separate range costs a further footer.
 
     Ranges of text files cost no footer.
     """
@@ -244,8 +244,8 @@ def test_bytes_read_have_the_footer_of_each_stretch(lab: Lab, table: str) -> Non
         (of,) = lab.explain(query)
         return of["ranges_read"], of["bytes_read"]
 
-    # The first line computes, for each row group, how many bytes a query for one of its keys reads.
-    # The next lines find the row groups at which the second and the third range begin.
+    # For each row group, the first line computes how many bytes a query for a key of this row group
+    # reads. The next lines find at which row groups the second and the third range begin.
     singles = [ranges_and_bytes_read(k * ROWS)[1] for k in range(GROUPS)]
     second = next(k for k in range(1, GROUPS) if ranges_and_bytes_read(0, k * ROWS)[0] == 2)
     third = next(
@@ -283,7 +283,7 @@ def test_bytes_read_have_the_footer_of_each_stretch(lab: Lab, table: str) -> Non
 
 @PARQUET
 def test_ignore_corrupt_files_makes_scans_read_whole_files(lab: Lab) -> None:
-    """With ignoreCorruptFiles, Spark skips the rest of a damaged split; scans read whole files."""
+    """With ignoreCorruptFiles, Spark skips the rest of a bad split, so scans read whole files."""
     query = f"SELECT k FROM t WHERE k = {KEYS[77]}"
     with lab.setting("spark.sql.files.ignoreCorruptFiles", "true"):
         lab.check(query, exactly=1)
@@ -293,7 +293,7 @@ def test_ignore_corrupt_files_makes_scans_read_whole_files(lab: Lab) -> None:
 
 @PARQUET
 def test_openings_that_cost_more_than_they_save(lab: Lab) -> None:
-    """If spark.sql.files.openCostInBytes is high, a scan reads a whole file, not two ranges."""
+    """If `openCostInBytes` of Spark is high, a scan reads a whole file instead of two ranges."""
     query = f"SELECT * FROM t WHERE k IN ({KEYS[3]}, {KEYS[GROUPS * ROWS - 3]})"
     (apart,) = lab.explain(query)
     with lab.setting("spark.sql.files.openCostInBytes", "4m"):

@@ -1,4 +1,7 @@
-"""If reader settings differ from the build's, queries read all files (reason: reader-changed)."""
+"""If a session's reader settings differ from those of the build, queries read all files.
+
+EXPLAIN then shows the reason reader-changed.
+"""
 
 from __future__ import annotations
 
@@ -50,7 +53,7 @@ def tables(lab: Lab) -> Iterator[Lab]:
 
 @contextmanager
 def other_database(lab: Lab, name: str) -> Iterator[None]:
-    """Uses a new database within the block, and afterwards the module's database."""
+    """Uses a new database within the block, and the module's database after the block."""
     try:
         with lab.database(name):
             yield
@@ -60,7 +63,7 @@ def other_database(lab: Lab, name: str) -> Iterator[None]:
 
 @contextmanager
 def flipped(lab: Lab, key: str, value: str) -> Iterator[None]:
-    """Within the block, a setting has another value than before."""
+    """Changes a setting within the block."""
     if value == "flip":
         value = str(lab.spark.conf.get(key) != "true").lower()
     with lab.setting(key, value):
@@ -75,13 +78,13 @@ def hadoop_setting(lab: Lab, key: str, value: str) -> Iterator[None]:
     try:
         yield
     finally:
-        # If the old name of a Hadoop key is set, Hadoop sets the new name, too.
+        # If a user sets an old name of a Hadoop key, Hadoop also sets the new name.
         for name in (key, "mapreduce.input.linerecordreader.line.maxlength"):
             conf.unset(name)
 
 
 def parts(lab: Lab, table: str) -> dict[str, str]:
-    """A dict from the name of each part of a table's reader fingerprint to the part."""
+    """The parts of a table's reader fingerprint, by name."""
     resolve = lab.spark._jvm.org.apache.spark.sql.sieve.statements.Tables.resolve
     database = lab.spark.catalog.currentDatabase()
     info = json.loads(resolve(lab.spark._jsparkSession, [database, table]).info())
@@ -142,10 +145,10 @@ def test_harmless_setting_keeps_the_index_in_use(
 def test_a_changed_setting_of_hadoop_counts_too(
     tables: Lab, table: str, key: str, value: str
 ) -> None:
-    """If the driver or a session changes a Hadoop setting of the reader, queries ignore the index.
+    """Queries ignore the index if the driver or a session changes a Hadoop setting of the reader.
 
-    Before each tested scan, another scan runs under another value of the setting. The answer to the
-    earlier scan must not apply to the tested scan.
+    Before each tested scan, another scan runs under another value of the setting. A wrong cache
+    would apply the answer for the earlier scan to the tested scan.
     """
     query = f"SELECT * FROM {table} WHERE id = 5"
     tables.check(query, exactly=1)
@@ -195,9 +198,9 @@ def test_manifest_has_only_a_digest_of_a_secret(tables: Lab, key: str) -> None:
 
 
 def test_a_row_that_moves_with_the_time_zone_is_found(tables: Lab) -> None:
-    """Sessions in different time zones read a CSV time without a zone as different instants.
+    """From one CSV time without a zone, sessions in different time zones read different instants.
 
-    Queries in a session of another time zone return the rows at the session's instants.
+    A session in another time zone than the build's finds the rows at its own instants.
     """
     with other_database(tables, "zones"):
         tables.sql("CREATE TABLE t (id INT, at STRING) USING csv")
@@ -227,9 +230,9 @@ def make_swapped(tables: Lab) -> None:
 
 
 def test_a_column_that_moves_with_positional_reading_is_found(tables: Lab) -> None:
-    """With positional reading, ORC takes a column's values from the file column at its position.
+    """With positional reading, ORC matches a table's columns and a file's columns by position.
 
-    With positional reading, queries return the rows that have the values of that file column.
+    Queries then find rows by the values of the file column in the same position.
     """
     with other_database(tables, "positions"):
         make_swapped(tables)
@@ -255,7 +258,7 @@ def test_session_value_overrides_the_value_of_the_driver(tables: Lab) -> None:
 
 
 def test_a_field_that_moves_with_positional_reading_is_found(tables: Lab) -> None:
-    """ORC can read fields by position, so a scan of some struct fields has its own fingerprint."""
+    """ORC can read fields by position, so the fields that a scan reads affect its fingerprint."""
     with other_database(tables, "fields"), tables.setting("orc.force.positional.evolution", "true"):
         tables.sql(
             "CREATE TABLE t USING orc AS SELECT CAST(id AS INT) a, named_struct("
@@ -282,7 +285,7 @@ def test_dates_as_text_depend_on_the_time_zone(tables: Lab) -> None:
 
 
 def test_other_table_options_switch_the_index_off(tables: Lab) -> None:
-    """If table options change, queries ignore the index, as options can change values of a line."""
+    """If table options change, queries ignore the index, because options can change values."""
     with other_database(tables, "options"):
         tables.sql(f"CREATE TABLE t USING csv AS SELECT id, 7 x FROM range(0, 40, 1, {FILES})")
         tables.sql("CREATE SIEVE INDEX ON t (id)")
@@ -307,9 +310,9 @@ def test_properties_of_sieve_are_no_reader_options(tables: Lab) -> None:
 
 @pytest.mark.parametrize("changed", ["maker", "reader"])
 def test_view_is_pruned_only_if_settings_of_both_sessions_fit(tables: Lab, changed: str) -> None:
-    """Queries of a global temporary view skip files only if two sessions' settings fit the index.
+    """Queries of a global temporary view skip files if the settings of both sessions fit the index.
 
-    The sessions are the one that created the view, and the one that runs the query.
+    One session created the view, and the other session runs the query.
     """
     maker, reader = Lab(tables.spark.newSession()), Lab(tables.spark.newSession())
     maker.sql("USE fingerprints")
@@ -350,8 +353,7 @@ KINDS = ("parquet", "orc", "csv", "json", "avro", "files", "legacy", "variant", 
 def test_each_prefix_of_reader_keys_counts(tables: Lab) -> None:
     """The fingerprint contains unknown keys with a reader's prefix.
 
-    A session can set such a Hadoop key with or without `spark.hadoop.`; a driver can also set the
-    key.
+    The driver or a session can set a Hadoop key. A session can omit the prefix `spark.hadoop.`.
     """
     session = Lab(tables.spark.newSession())
     session.sql("USE fingerprints")
@@ -412,7 +414,7 @@ def test_fingerprint_has_the_zone_of_the_driver(tables: Lab) -> None:
 
 
 def test_fingerprint_of_text_has_the_version_of_spark(tables: Lab) -> None:
-    """For a text format, the fingerprint contains Spark's full version.
+    """In a text format, the fingerprint contains Spark's full version.
 
     For formats other than text, a fingerprint contains only Spark's release line.
     """
@@ -445,7 +447,7 @@ def test_fingerprint_has_the_settings_that_affect_values(tables: Lab) -> None:
         for _, key, _ in HARMLESS
         if key.startswith("spark.sql.legacy.") and not key.startswith(harmless)
     }
-    # For enableVectorizedReader, the last value in the list of harmless settings is the default.
+    # In the list of harmless settings, the last value of enableVectorizedReader is the default.
     own -= {*fixed, "spark.sql.parquet.enableVectorizedReader"}
     expected = {
         f"conf.{key}" if key.startswith("spark.") else f"hadoop.{key}"

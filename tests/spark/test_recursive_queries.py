@@ -14,7 +14,7 @@ FILES = 8
 
 @pytest.fixture(scope="module")
 def graph(lab: Lab) -> Iterator[Lab]:
-    """A table of eight files with a hundred edges each; an edge leads to a node of another file."""
+    """A table of eight files with a hundred edges each; each edge leads to another file's node."""
     if lab.spark.version.startswith("3."):
         pytest.skip("Spark 3.5 has no recursive queries")
     with lab.database("graph"):
@@ -62,7 +62,7 @@ def _listed(lab: Lab) -> Counter[str]:
 
 
 def _check(lab: Lab, query: str, conf: Mapping[str, str]) -> tuple[int, int]:
-    """Asserts that rows equal those without Sieve; returns the numbers of files listed and read."""
+    """Asserts that Sieve changes no rows; returns the numbers of files listed and read."""
     with lab.settings(conf):
         with lab.setting("spark.sieve.enabled", "false"):
             rows = Counter(map(repr, lab.sql(query)))
@@ -77,10 +77,11 @@ def _check(lab: Lab, query: str, conf: Mapping[str, str]) -> tuple[int, int]:
 @pytest.mark.parametrize("mode", _some(MODES))
 @pytest.mark.parametrize("hint", ["/*+ BROADCAST(w) */", pytest.param("", marks=LONG)])
 def test_each_round_reads_only_files_with_its_keys(graph: Lab, hint: str, mode: str) -> None:
-    """Each round of a loop (a recursive query) reads only the files with this round's keys."""
+    """Each round of a loop (a recursive query) reads only the files with the keys of the round."""
     listed, read = _check(graph, WALK.format(hint) + "SELECT * FROM walk", MODES[mode])
     assert listed >= 4 * FILES
-    # Spark can run a shuffled round again with other keys, unless the round's rows are constants.
+    # If the rows of a shuffled round are not constants, Spark can run the round again with other
+    # keys.
     assert read < listed if "data frames" in mode else read == listed // FILES
 
 
@@ -136,7 +137,7 @@ INSIDE = {
 )
 @pytest.mark.parametrize("mode", ["fetched", pytest.param("adaptive", marks=LONG)])
 def test_joins_and_subqueries_in_a_round(graph: Lab, kind: str, mode: str) -> None:
-    """If a round of a loop has joins or subqueries, queries skip files and return the same rows."""
+    """Queries skip files and lose no row even if a round of the loop has joins or subqueries."""
     loop = f"WITH RECURSIVE walk(node, hops) AS (SELECT 0L, 0 UNION ALL {INSIDE[kind]}) "
     listed, read = _check(graph, f"{loop} SELECT * FROM walk", MODES[mode])
     assert read <= listed
@@ -146,7 +147,7 @@ def test_joins_and_subqueries_in_a_round(graph: Lab, kind: str, mode: str) -> No
 @pytest.mark.parametrize("mode", ["adaptive", pytest.param("planned once", marks=LONG)])
 @pytest.mark.parametrize("where", ["view", "cached"])
 def test_view_of_a_loop_used_twice_is_pruned(graph: Lab, where: str, mode: str) -> None:
-    """If a view of a loop is used twice, or a loop joins a cached table, scans skip files."""
+    """Scans skip files if a query uses a view of a loop twice, or joins it with a cached table."""
     names = (
         "CREATE TABLE names USING parquet AS SELECT id AS k, id % 7 AS g FROM range(0, 800, 1, 8)"
     )
@@ -180,7 +181,7 @@ def test_explain_shows_the_scans_in_a_loop(graph: Lab) -> None:
 
 @pytest.mark.parametrize("conf", [{}, FETCHED])
 def test_scans_get_keys_if_a_plan_is_analysed_again(lab: Lab, conf: Mapping[str, str]) -> None:
-    """If Spark or a library analyses an optimized plan again, scans of the plan still get keys."""
+    """If Spark or a library analyses an optimized plan again, the plan's scans still get keys."""
     if lab.spark.version.startswith("3."):
         pytest.skip("frames of a plan are made in another way")
     with lab.database("analysed_again"), lab.settings(conf | {"spark.sieve.strict": "true"}):

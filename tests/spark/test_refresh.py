@@ -20,7 +20,7 @@ ROWS = 100
 
 
 def append(lab: Lab, first: int, files: int = 1) -> None:
-    """Appends files with a hundred keys each, from the given first key on."""
+    """Appends files with a hundred keys each; the first key is given."""
     last = first + files * ROWS
     lab.sql(f"INSERT INTO t SELECT {COLUMNS} FROM range({first}, {last}, 1, {files})")
 
@@ -37,10 +37,10 @@ def create(lab: Lab, files: int) -> None:
 
 @contextmanager
 def reading(lab: Lab) -> Iterator[list[int]]:
-    """Yields a list. After the block, the list contains the number of records that tasks read.
+    """Yields a list. After the block, the list contains the number of records that its tasks read.
 
-    Only stages of the block count. A total of all stages could shrink, because Spark forgets old
-    stages.
+    Only stages that start in the block count. A total over all stages could shrink, because Spark
+    forgets old stages.
     """
     before = max((stage.stageId() for stage in stages(lab)), default=-1)
     told: list[int] = []
@@ -69,15 +69,15 @@ def refreshed(lab: Lab) -> None:
 def test_refresh_reads_only_new_files(lab: Lab) -> None:
     """According to Spark's count of records, REFRESH reads only the new files.
 
-    After REFRESH, the index version has two runs, which contain different files.
+    After REFRESH, the index version has two runs, each with other files.
     """
     with lab.database("delta"):
         create(lab, 20)
         append(lab, 2000)
         with reading(lab) as told:
             assert [row[1:3] for row in lab.sql("REFRESH SIEVE INDEX ON t")] == [(2, 21), (2, 21)]
-        # For each of two indexes, a build reads the rows three times (to count, sample and index),
-        # and reads the run once.
+        # There are two indexes. For each index, a build reads the rows three times (to count,
+        # sample and index), and reads the run once.
         assert 2 * ROWS <= told[0] < 8 * ROWS
         assert lab.facts()["runs"] == "2"
         assert lab.facts()["rows"] == "2100"
@@ -167,7 +167,7 @@ def test_a_long_history_loses_nothing(lab: Lab, seed: int) -> None:
 
 
 def test_an_unreadable_new_file_changes_nothing(lab: Lab) -> None:
-    """If REFRESH cannot read a new file, the error names this file, and no version is made."""
+    """If REFRESH cannot read a new file, it makes no version, and the error names the file."""
     with lab.database("unreadable"):
         create(lab, 4)
         append(lab, 400)

@@ -132,7 +132,7 @@ def test_a_stream_is_refused(refusing: Lab, tmp_path: Path) -> None:
 
 
 def test_an_unknown_table_suggests_near_ones(refusing: Lab) -> None:
-    """The error for an unknown table names the table, and suggests a similar name if one exists."""
+    """The error for an unknown table names the table, and suggests a similar table name."""
     refuse(refusing, "CREATE SIEVE INDEX ON pedded (id)", "SIEVE_UNKNOWN_TABLE",
            "there is no table refusals.pedded; did you mean padded")  # fmt: skip
     refuse(refusing, "SHOW SIEVE INDEXES ON nowhere.t", "SIEVE_UNKNOWN_TABLE",
@@ -178,7 +178,7 @@ def test_sql_states_are_sparks(refusing: Lab, statement: str, state: str) -> Non
     ],
 )
 def test_positions_count_from_the_start(refusing: Lab, statement: str, position: str) -> None:
-    """Positions in errors also count the comments and blank lines that precede the statement."""
+    """Positions in errors count from the start of the text, including comments and blank lines."""
     with pytest.raises(PySparkException) as refused:
         refusing.sql(statement)
     assert position in str(refused.value)
@@ -246,7 +246,7 @@ def test_a_corrupt_file_is_named_and_nothing_left(lab: Lab) -> None:
 
 
 def test_a_root_that_cannot_be_written_is_named(lab: Lab, tmp_path: Path) -> None:
-    """If the root is a file, or no file system handles the root's scheme, CREATE names the root."""
+    """If the root is a file, or its URL scheme is unknown, the error of CREATE names the root."""
     (tmp_path / "file").write_text("")
     with lab.database("rootless"):
         lab.sql("CREATE TABLE t USING parquet AS SELECT id FROM range(3)")

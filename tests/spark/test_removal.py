@@ -43,7 +43,7 @@ def test_drop_leaves_an_empty_root(lab: Lab) -> None:
 
 
 def test_removal_by_hand_needs_no_sieve(lab: Lab) -> None:
-    """ALTER TABLE UNSET, with the deletion of the root, removes all traces of Sieve."""
+    """ALTER TABLE UNSET and the deletion of the root folder remove all traces of Sieve."""
     with lab.database("gone_by_hand"):
         folder = _table(lab)
         lab.check("SELECT * FROM t WHERE id = 5", exactly=1)

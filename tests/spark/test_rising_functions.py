@@ -1,4 +1,4 @@
-"""Monotone functions of columns, also near clock changes and where values wrap around."""
+"""Tests monotone functions of columns, also near clock changes and where values wrap around."""
 
 from __future__ import annotations
 
@@ -44,11 +44,11 @@ OF_ZONES = {
 
 @pytest.mark.parametrize("rule", ["", "org.apache.spark.sql.catalyst.optimizer.UnwrapCast"])
 def test_rows_of_a_repeated_hour_are_found(lab: Lab, rule: str) -> None:
-    """When clocks go back, functions of a time decrease once; queries nevertheless lose no row.
+    """When clocks go back, a local time decreases once, but queries lose no row.
 
     Spark 4 rewrites a comparison of a cast as a comparison of the column, and then finds only one
-    of the two equal hours. Without the rule UnwrapCast, the shim receives the comparison as it
-    was typed.
+    of the two equal hours. Without the rule UnwrapCast, the shim receives the comparison as the
+    user wrote it.
     """
     excluded = f"{rule}InBinaryComparison" if rule else "none"
     with (
@@ -69,7 +69,7 @@ def test_rows_of_a_repeated_hour_are_found(lab: Lab, rule: str) -> None:
 
 
 def test_local_times_that_clocks_skip_or_repeat_are_found(lab: Lab) -> None:
-    """If clocks skip or repeat a local time, queries find each instant that has this local time."""
+    """Queries find each instant of a local time, even if clocks skip or repeat this local time."""
     with (
         lab.database("skipped"),
         lab.setting("spark.sql.session.timeZone", "UTC"),
@@ -95,7 +95,8 @@ DAY = 86_400_000_000
 INT, LONG = 1 << 31, 1 << 63
 OPS = ("=", "<", "<=", ">", ">=")
 _SETTINGS = {
-    # If the rule UnwrapCast is excluded, the index and Spark both evaluate comparisons as typed.
+    # Without the rule UnwrapCast, both the index and Spark evaluate a comparison as the user wrote
+    # it.
     "spark.sql.optimizer.excludedRules": (
         "org.apache.spark.sql.catalyst.optimizer.UnwrapCastInBinaryComparison"
     ),
@@ -165,7 +166,7 @@ OF_TIMES: Mapping[str, Sequence[str]] = {
     ],
     "n": ["CAST({} AS DATE)", "year({})"],
 }
-# For half of all days, the results of these functions exceed the limits of the functions' types.
+# For half of all days, the results of these functions exceed the limits of the result type.
 WRAPPING: Mapping[str, Sequence[str]] = {
     "d": ["date_add({}, 2147483647)", "date_sub({}, CAST(-2147483648 AS INT))"],
     "m": ["date_format({}, 'yyyy')"],
@@ -243,7 +244,7 @@ CONSTANTS = {
 
 @dataclass(frozen=True, slots=True)
 class Values:
-    """Stands in for an index in which each value of a column has a location of its own."""
+    """Stands in for an index of a column; each value has its own location."""
 
     encoder: Encoder
     codes: Codes
@@ -268,7 +269,7 @@ class Values:
     ],
 )
 def test_no_value_of_a_time_is_lost(lab: Lab, tmp_path: Path, zone: str) -> None:
-    """If a comparison is TRUE for a value, the comparison's key ranges contain the value.
+    """The key ranges of a comparison contain each value for which the comparison is TRUE.
 
     Key ranges contain other values only near clock changes, and near the limits of the type.
     """
@@ -327,7 +328,7 @@ def test_no_value_of_a_number_is_lost(lab: Lab, tmp_path: Path) -> None:
 
 
 def changes(lab: Lab, zone: str) -> list[int]:
-    """Returns a zone's latest clock changes, and those near a month's end, in seconds."""
+    """Returns a zone's latest clock changes, and its changes near a month's end, in seconds."""
     jvm = lab.spark._jvm
     found = [t.toEpochSecond() for t in jvm.java.time.ZoneId.of(zone).getRules().getTransitions()]
     months = np.array(found, "datetime64[s]").astype("datetime64[D]")
@@ -357,8 +358,7 @@ def judge(lab: Lab, column: str, functions: Sequence[str], values: pa.Array, pla
         column: a column of `edges`.
         functions: the functions of the column that comparisons contain.
         values: all values of the column.
-        plain: for each value, whether key ranges may contain the value only if the comparison is
-            TRUE.
+        plain: flags the values that key ranges must omit if the comparison is not TRUE.
     """
     typed = lab.spark.sql(
         "SELECT {} FROM edges".format(", ".join(f.format(column) for f in functions))
@@ -380,7 +380,7 @@ def judge(lab: Lab, column: str, functions: Sequence[str], values: pa.Array, pla
     index = Values(encoder, encoded.codes, encoded.nan)
     for k, tree in enumerate(translated(lab, frame)):
         verdict = evaluate(parse(tree), {(column,): index}, len(values))
-        # If the comparison is TRUE for no value, the evaluation may ignore the index.
+        # If a comparison is TRUE for no value, the evaluation may ignore the index.
         assert verdict.used or not verdict.keep.any(), (comparisons[k], tree)
         lost = true[:, k] & ~verdict.keep
         assert not lost.any(), (comparisons[k], tree, values.filter(pa.array(lost)))
@@ -389,7 +389,7 @@ def judge(lab: Lab, column: str, functions: Sequence[str], values: pa.Array, pla
 
 
 def translated(lab: Lab, frame: DataFrame) -> list[object]:
-    """Returns the JSON predicates for the comparisons in an array that a query selects."""
+    """The query selects an array of comparisons; returns the JSON predicate of each comparison."""
     plan = frame._jdf.queryExecution().optimizedPlan()
     arrays, relations = [], []
     waiting = [plan]

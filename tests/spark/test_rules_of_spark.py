@@ -87,7 +87,7 @@ def _rules(lab: Lab) -> set[str]:
 
 
 def _relation_rules(classes: set[str]) -> set[str]:
-    """The simple names of those classes whose code mentions a class of relations."""
+    """The simple names of the given classes whose code mentions a class of relations."""
     found, seen = set(), set()
     for jar in Path(find_spark(os.environ).path, "jars").glob("spark-*.jar"):
         with zipfile.ZipFile(jar) as archive:
@@ -126,6 +126,6 @@ def test_an_index_stays_in_use_under_a_rule(tables: Lab, rule: str) -> None:
 
 
 def test_an_index_stays_in_use_in_a_statement_that_writes(tables: Lab) -> None:
-    """DataSourceAnalysis replaces an INSERT by a command; an index still prunes the query in it."""
+    """DataSourceAnalysis replaces an INSERT by a command; an index still prunes its query."""
     plan = tables.spark.sql("EXPLAIN FORMATTED INSERT INTO days SELECT id, 1 FROM t WHERE id = 5")
     assert "Location: SieveFileIndex" in plan.collect()[0][0]

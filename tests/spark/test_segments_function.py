@@ -42,7 +42,7 @@ def test_segments_show_keys_as_values(lab: Lab, table: str, column: str) -> None
 
 
 def test_expected_files_are_those_of_a_key(lab: Lab, table: str) -> None:
-    """The function shows 1 expected file for keys in one file, and 10 for keys in all files.
+    """The function expects 1 file for keys in one file, and 10 files for keys in all files.
 
     For a segment of a hash map, the number of expected files is NULL.
     """
@@ -77,7 +77,7 @@ def test_data_frame_keeps_the_rows_of_its_analysis(lab: Lab) -> None:
 def test_names_are_resolved_as_in_sql(lab: Lab) -> None:
     """Names can be qualified, quoted, in any letter case, or relative to the current database.
 
-    A view hides a table of the same name from the function.
+    If a view has the same name as a table, the function finds only the view.
     """
     for name in ("T", "segments.t", "`segments`.`t`", "spark_catalog.segments.t"):
         assert lab.sql(f"SELECT count(*) FROM sieve_segments('{name}', 'K_SIEVE')") == [(1,)]
@@ -105,6 +105,6 @@ def test_names_are_resolved_as_in_sql(lab: Lab) -> None:
     ],
 )
 def test_wrong_call_raises_an_error_of_sieve(lab: Lab, arguments: str, problem: str) -> None:
-    """If a table or index is unknown, or an argument is no constant string, the call fails."""
+    """A call fails if the table or index is unknown, or if an argument is no constant string."""
     with pytest.raises(Exception, match=problem):
         lab.sql(f"SELECT * FROM sieve_segments({arguments})")

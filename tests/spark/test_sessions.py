@@ -1,4 +1,4 @@
-"""If a session creates, disables or drops an index, all sessions of the driver see this."""
+"""If a session creates, disables or drops an index, all sessions of the driver see the change."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ def test_session_can_disable_sieve(lab: Lab) -> None:
 def test_create_refuses_a_folder_that_no_list_allows(lab: Lab, table: str, tmp_path: Path) -> None:
     """If ``spark.sieve.roots`` does not allow a folder, CREATE refuses this folder.
 
-    If a session does not allow the folder of an index, its queries report root-refused.
+    If a session does not allow an index's folder, the session's queries report root-refused.
     """
     one, other = opened(lab, 2)
     create = f"CREATE SIEVE INDEX ON {table} (id) OPTIONS (error = 1)"
@@ -166,7 +166,7 @@ def test_wrong_setting_value_is_refused(lab: Lab) -> None:
 def test_wrong_driver_setting_lets_queries_read_all_rows(lab: Lab) -> None:
     """If the driver's configuration has a wrong value, queries read all files.
 
-    Statements fail and name a wrong driver setting, until a SET replaces it.
+    Until a SET replaces the wrong setting, statements fail and name the setting.
     """
     defaults = lab.spark._jsc.sc().conf()
     wrong = {"spark.sieve.enabled": "maybe", "spark.sieve.cache.bytes": "much"}
@@ -182,8 +182,7 @@ def test_wrong_driver_setting_lets_queries_read_all_rows(lab: Lab) -> None:
             session.explain(POINT)
         session.sql("SET spark.sieve.enabled = true")
         assert session.run(POINT) == replace(answer, files=1)
-        # SET refuses this value like any wrong value, although the driver's configuration accepted
-        # it.
+        # The driver's configuration accepted this wrong value, but SET refuses it.
         for key, value in wrong.items():
             with pytest.raises(Exception, match=rf"SIEVE_INVALID_SETTING\] {re.escape(key)} = 'm"):
                 session.sql(f"SET {key} = {value}")
@@ -328,7 +327,7 @@ def the_listing(session: SparkSession, query: str) -> str:
     "change", ["CREATE SIEVE INDEX ON {} (r)", "CREATE OR REPLACE SIEVE INDEX ON {} (id)"]
 )
 def test_scans_before_and_after_create_are_not_equal(lab: Lab, table: str, change: str) -> None:
-    """Two scans of a query are equal if no index is created or replaced between the two scans."""
+    """Two scans of a query are equal, unless an index is created or replaced between the scans."""
     first, same = (the_scan(lab.spark, POINT).relation().location() for _ in range(2))
     assert first.equals(same)
     assert first.hashCode() == same.hashCode()
@@ -338,7 +337,7 @@ def test_scans_before_and_after_create_are_not_equal(lab: Lab, table: str, chang
 
 @pytest.mark.usefixtures("index")
 def test_a_prefetched_answer_serves_one_listing(lab: Lab) -> None:
-    """Only one use of a file listing gets a prefetched answer; a second run sends a new request.
+    """A prefetched answer serves one use of a file listing. A second use sends a new request.
 
     Between two runs of a query, the table can change.
     """

@@ -76,7 +76,7 @@ def _by_spark(query: str) -> Writer:
 
 
 def _damaged(_: Lab, path: Path) -> None:
-    """An ORC file with damaged numbers: its patches are so wide that numbers exceed 64 bits."""
+    """An ORC file with damaged numbers: the encoding's patches are wider than the numbers allow."""
     numbers = [2030, 2000, 2020, 1000000, *range(2040, 2200, 10)]
     orc.write_table(pa.table({"a": numbers}), path, compression="uncompressed")
     content = path.read_bytes()
@@ -293,7 +293,7 @@ UNSHOWN = {
     "orc.filter.plugin": "Spark's jars have no filter to plug in",
     "orc.sarg.to.filter": "rows that a reader drops by itself have other values",
 }
-"""Prefixes of settings in the fingerprint; each maps to the reason why it has no case."""
+"""Prefixes of settings in the fingerprint; each prefix maps to the reason why no case tests it."""
 
 KINDS = {"n": "long", "s": "string", "d": "date", "t": "timestamp", "y": "decimal(5,2)"}
 """The names and types of columns that have no field id and no default value."""
@@ -301,7 +301,7 @@ _OF_SPARK = ("spark.sql.{}.", "spark.sql.legacy.{}.", "spark.sql.files.")
 
 
 def _rows(lab: Lab, path: Path, case: Case, options: Mapping[str, str]) -> Any:
-    """The values of a case's column, or the class of the error that ends the query."""
+    """The values of a case's column, or the error class of the failed query."""
     reader = lab.spark.read.format(path.suffix[1:]).schema(case.schema).options(**options)
     try:
         return reader.load(str(path)).selectExpr(case.shown).collect()
@@ -369,8 +369,8 @@ def test_padding_changes_only_char_columns(lab: Lab, tmp_path: Path, kind: str) 
         )
         lengths = []
         for mode in modes:
-            # Until REFRESH TABLE, Spark caches a table's columns under the settings of the first
-            # query.
+            # Spark derives a table's columns with the first query's settings, and caches them until
+            # REFRESH TABLE.
             lab.sql("REFRESH TABLE t")
             with lab.settings(mode):
                 lengths += lab.sql("SELECT length(c), length(v) FROM t WHERE id = 15")
@@ -388,7 +388,7 @@ def test_padding_changes_only_char_columns(lab: Lab, tmp_path: Path, kind: str) 
 
 
 def _decided(kind: str, scope: str, key: str) -> bool:
-    """Returns whether the fingerprint of some column contains this setting or option."""
+    """Returns whether the fingerprint of any column contains the given setting or option."""
     columns: list[dict[str, Any]] = [
         {"name": name, "type": of, "nullable": True, "metadata": {}} for name, of in KINDS.items()
     ]
@@ -446,7 +446,7 @@ def _of_library(lab: Lab, kind: str) -> set[str]:
 
 @pytest.mark.parametrize("kind", ["parquet", "orc"])
 def test_each_setting_that_affects_a_column_has_a_case(lab: Lab, kind: str) -> None:
-    """For each setting of Spark, Parquet or ORC that affects a column, a case exists."""
+    """A case exists for each setting of Spark, Parquet or ORC that affects a column."""
     known = _of_spark(lab, kind) | _of_library(lab, kind)
     assert len(known) > 50
     deciding = {key for key in known if _decided(kind, "conf", key)}
@@ -457,7 +457,7 @@ def test_each_setting_that_affects_a_column_has_a_case(lab: Lab, kind: str) -> N
 
 @pytest.mark.parametrize("kind", ["parquet", "orc"])
 def test_each_case_has_a_setting_of_the_fingerprint(kind: str) -> None:
-    """Each case changes a setting or option that the fingerprint of its column contains."""
+    """For each case, the fingerprint of the column contains the changed setting or option."""
     for case in CASES[kind]:
         if case.key not in (_ZONE, "spark.sql.caseSensitive"):
             assert _decided(kind, "option" if case.options else "conf", case.key.lower()), case.key

@@ -26,8 +26,8 @@ _CHARSETS = _sql("legacy.javaCharsets")
 _FALLBACK = "DateTimeParsingFallback"
 _LINES = "1\n1234567890123"
 
-# The parts of each case: format, content, columns, what the query selects, options, and a setting
-# with its value.
+# Each case: format, content, columns, the query's select list, options, and a setting with its
+# value.
 TEXTS: list[tuple[str, str, str, str, dict[str, str], tuple[str, str]]] = [
     ("csv", "2020-01-01 00:00:00", "a TIMESTAMP", "unix_micros(a)", {}, _TOKYO),
     ("csv", "2020-1-5x", "a DATE", "a", {"dateFormat": "yyyy-M-d"}, _LEGACY),
@@ -47,7 +47,7 @@ _OF_SPARK_4 = (_EXACT, _CHARSETS)
 
 
 def shown(lab: Lab, path: Path, schema: str, what: str, options: Mapping[str, str]) -> Any:
-    """The rows of a file, or the class of the error that ends the query."""
+    """The rows of a file, or the error class of the failed query."""
     reader = lab.spark.read.format(path.name.split(".")[1]).schema(schema).options(**options)
     try:
         return reader.load(str(path)).selectExpr(what).collect()

@@ -61,7 +61,7 @@ def test_every_shape_gives_the_same_rows(tables: Lab, shape: str) -> None:
         "late = 4321 AND url = 'nope'", "late <=> 5", "late = 4321 OR late IS NULL",
     ]  # fmt: skip
     many = ("NOT (late = 5)", "late != 5", "f IS NULL", "url LIKE 'https%'", "wide > 0")
-    # One query of many scans takes less planning time than many queries.
+    # Spark plans one query with many scans faster than many queries.
     scans = [
         f"SELECT {k}, count(*), sum(row) FROM t WHERE {where}"
         for k, where in enumerate((*few, *many))
@@ -81,7 +81,7 @@ def test_every_shape_gives_the_same_rows(tables: Lab, shape: str) -> None:
 @pytest.mark.sampled(3)
 @pytest.mark.parametrize("shape", SHAPES)
 def test_odd_columns(tables: Lab, shape: str) -> None:
-    """An index on a column of one value, of only NULL or NaN, or of a type's limits skips files."""
+    """Indexes also skip files by columns of one value, only NULL, only NaN, or type limits."""
     tables.sql(f"CREATE SIEVE INDEX ON odd (one, none, nan, ends) OPTIONS (shape = '{shape}')")
     for where, files in {
         "one = 5": 4, "one = 6": 0, "none = 1": 0, "none IS NULL": 4, "nan = 1": 0,
@@ -90,8 +90,8 @@ def test_odd_columns(tables: Lab, shape: str) -> None:
     }.items():  # fmt: skip
         query = f"SELECT id FROM odd WHERE {where}"
         if shape == "sieve" and where.startswith("ends"):
-            # If a block is as wide as the type's range, it separates only the type's limits from
-            # other values.
+            # A block as wide as the type's range only separates the type's limits from other
+            # values.
             tables.check(query, at_most=3, known=WITHOUT)
         else:
             tables.check(query, exactly=files, known=WITHOUT)
@@ -127,8 +127,8 @@ def test_auto_chooses_a_map_if_it_reads_fewer_files(
 ) -> None:
     """If long strings share key codes, `auto` chooses a hash map that fits into the budget.
 
-    If unique numbers have different codes, `auto` chooses no hash map, as fewer bytes suffice.
-    ESTIMATE predicts the shape that `auto` then chooses.
+    For unique numbers with different codes, `auto` chooses another shape, because fewer bytes
+    suffice. ESTIMATE predicts the shape that the build then chooses with `auto`.
     """
     on = f"ON t ({column}) OPTIONS (budget = '{budget}')"
     (key,) = tables.sql(f"SELECT {column} FROM t WHERE row = 4001")[0]
@@ -168,7 +168,7 @@ def test_the_default_index_finds_unique_scattered_keys(tables: Lab) -> None:
 
 @pytest.mark.long
 def test_map_reads_at_most_one_file_for_an_absent_key(tables: Lab) -> None:
-    """If 4,000 keys are in five files each, queries for absent keys read under one file on average.
+    """With 4,000 keys in five files each, a query for an absent key reads 0 or 1 file on average.
 
     No query for an absent key reads more than six files.
     """
@@ -188,7 +188,7 @@ def test_map_reads_at_most_one_file_for_an_absent_key(tables: Lab) -> None:
 
 
 def test_describe_shows_the_expected_reads(tables: Lab) -> None:
-    """DESCRIBE shows the expected files per query: with the index, a perfect index, and min/max."""
+    """DESCRIBE shows how many files a query reads with the index, a perfect index, and min/max."""
     tables.sql("CREATE SIEVE INDEX ON t (late)")
     facts = dict(tables.sql("DESCRIBE SIEVE INDEX late_sieve ON t"))
     words = facts["files read for a key that occurs"].replace(";", "").replace(",", "").split()

@@ -34,7 +34,8 @@ DATABASES = {
 }
 ELSEWHERE = {"docs/recipes/superset.md": "tests/clients/test_superset.py"}
 
-# These statements create the tables and indexes that an example needs but its page does not create.
+# Statements that run before a block with the given text. They create tables and indexes that the
+# block needs and its page does not create.
 BEFORE = {
     "JOIN customers": [
         "ALTER TABLE orders ADD COLUMNS (customer BIGINT)",
@@ -77,7 +78,7 @@ def printed(lab: Lab, statement: str) -> list[list[str]]:
 
 
 def comparable(rows: list[list[str]]) -> list[list[str]]:
-    """The rows, with a mark for each number that varies."""
+    """The rows, with a mark in place of each number that varies."""
     measured = [name in MEASURED for name in rows[0]]
     return [
         [
@@ -106,7 +107,7 @@ def tables(shown: str) -> list[list[list[str]]]:
     ],
 )
 def test_sql_blocks_of_a_page_have_the_results_shown(lab: Lab, database: str, least: int) -> None:
-    """If a page's blocks run in order in an empty database, the results match those on the page."""
+    """In order and in an empty database, a page's blocks give the results that the page shows."""
     compared, wrong = 0, []
     with lab.database(database):
         for block in (block for page in DATABASES[database] for block in blocks(page)):
@@ -130,7 +131,7 @@ def test_sql_blocks_of_a_page_have_the_results_shown(lab: Lab, database: str, le
 
 
 def test_no_page_is_left_out() -> None:
-    """If a page has an SQL block, this module or one of the listed modules tests the page."""
+    """This module or one of the listed modules tests each page with an SQL block."""
     pages = [HOME / "README.md", *(HOME / "docs").rglob("*.md")]
     names = {str(page.relative_to(HOME)) for page in pages}
     with_sql = {name for name in names if "```sql\n" in (HOME / name).read_text(encoding="utf-8")}

@@ -27,7 +27,7 @@ def _status(lab: Lab) -> Status:
 def _grown(before: Status, after: Status) -> dict[str, int]:
     """The increase of each counter, except times and memory, which vary between runs.
 
-    When a scan first uses an unsupported function, a counter for this function appears.
+    The first scan with an unsupported function adds a counter for this function.
     """
     assert {counter for counter, _ in after.keys() - before.keys()} <= {"unsupported_function"}
     return {
@@ -56,7 +56,7 @@ def test_a_pruned_scan_is_counted(lab: Lab, table: str) -> None:
 
 
 def test_reasons_are_counted_by_scan(lab: Lab, table: str) -> None:
-    """Each scan adds one to the counter of its reason: no index, another reader, or a new file."""
+    """Each scan adds one to its reason's counter: no index, changed reader, or new file."""
     before = _status(lab)
     lab.run(f"SELECT * FROM {table}")
     lab.run(f"SELECT * FROM {table} WHERE r = 3")

@@ -27,7 +27,7 @@ def database(lab: Lab) -> Iterator[None]:
 
 
 def write(frame: Any, table: str, folder: Path) -> None:
-    """Appends those rows of a stream that no earlier call has appended."""
+    """Appends the rows of a stream that arrived since the last call."""
     writer = frame.writeStream.option("checkpointLocation", str(folder / f"of-{table}"))
     writer.trigger(availableNow=True).toTable(table).awaitTermination()
 
@@ -82,7 +82,7 @@ def test_a_partitioned_table_of_a_file_sink(lab: Lab, tmp_path: Path) -> None:
     ],
 )
 def test_static_side_of_a_stream_is_pruned(lab: Lab, tmp_path: Path, how: str) -> None:
-    """In a join of a stream with a table, each batch skips files of the table and loses no row."""
+    """In a join of a stream with a table, each batch skips files of the table, but loses no row."""
     static = lab.spark.table("t").where("id BETWEEN 100 AND 110").withColumnRenamed("id", "k")
     facts = lab.spark.readStream.table("feed").selectExpr("id - 4900 AS f")
 

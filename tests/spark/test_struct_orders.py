@@ -1,4 +1,4 @@
-"""ORDER BY on a field of a struct, with a filter on the struct; field and struct can be NULL."""
+"""Tests ORDER BY on a struct's field with a filter on the struct. Both can be NULL."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ OPTIONS = "OPTIONS (kind = 'substring')"
 
 @pytest.fixture(scope="module")
 def logs(lab: Lab) -> Iterator[Lab]:
-    """Lines in the order of ``id``; every tenth line is NULL or shorter than a gram."""
+    """Lines in the order of ``id``; every tenth line is NULL or shorter than 4 bytes (a gram)."""
     with lab.database("substrings"):
         message = (
             "CASE WHEN id % 100 = 10 THEN NULL WHEN id % 100 = 20 THEN 'ab' ELSE concat('line ', "
@@ -164,7 +164,7 @@ def test_statements_on_substrings(lab: Lab, kind: str) -> None:
 
 
 def test_a_file_that_several_tasks_read(lab: Lab) -> None:
-    """However many tasks read a file, builds and checks give the same result."""
+    """Builds and checks give the same result for any number of tasks per file."""
     with lab.database("parts"):
         lab.sql(
             "CREATE TABLE t USING csv AS SELECT /*+ COALESCE(1) */ id, "
@@ -240,10 +240,9 @@ def test_patterns_with_a_broken_escape(logs: Lab) -> None:
 
 
 def test_escape_for_invalid_bytes_loses_no_row(lab: Lab) -> None:
-    """Queries lose no row even if the escape character is U+FFFD, which replaces invalid bytes.
+    """Queries lose no row even if the escape character is the replacement character U+FFFD.
 
-    LIKE decodes invalid bytes as the replacement character, so a text can match a pattern with
-    other bytes.
+    LIKE decodes invalid bytes as U+FFFD, so a text can match a pattern that has different bytes.
     """
     with lab.database("escapes"):
         lab.sql(

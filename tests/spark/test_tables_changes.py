@@ -11,7 +11,7 @@ from spark_session import Lab
 
 
 def test_appended_files_are_read_until_refresh(lab: Lab) -> None:
-    """Queries read new files, with the reason new-file, until REFRESH indexes these files."""
+    """Until REFRESH indexes new files, queries read them, and EXPLAIN shows the reason new-file."""
     with lab.database("append"):
         lab.sql("CREATE TABLE t USING parquet AS SELECT id FROM range(0, 80, 1, 8)")
         lab.sql("CREATE SIEVE INDEX ON t (id)")
@@ -40,7 +40,7 @@ def test_refresh_of_an_unchanged_table_makes_no_version(lab: Lab) -> None:
 
 
 def test_an_overwritten_table_is_read_until_refresh(lab: Lab) -> None:
-    """After INSERT OVERWRITE, queries read all files; the next REFRESH forgets the old files."""
+    """After INSERT OVERWRITE, queries read all files; REFRESH removes the old files' entries."""
     with lab.database("overwrite"):
         lab.sql("CREATE TABLE t USING parquet AS SELECT id FROM range(0, 80, 1, 8)")
         lab.sql("CREATE SIEVE INDEX ON t (id)")
@@ -57,7 +57,7 @@ def test_an_overwritten_table_is_read_until_refresh(lab: Lab) -> None:
 
 
 def test_a_file_replaced_in_place_is_read(lab: Lab) -> None:
-    """After REFRESH TABLE, queries read a file with changed bytes, with the reason changed-file."""
+    """After REFRESH TABLE, queries read a file with changed bytes (reason: changed-file)."""
     with lab.database("replaced"):
         lab.sql("CREATE TABLE t USING parquet AS SELECT id FROM range(0, 80, 1, 8)")
         lab.sql("CREATE TABLE other USING parquet AS SELECT id FROM range(500, 600, 1, 1)")
@@ -156,7 +156,7 @@ def test_a_column_added_with_a_default_reads_as_the_default(lab: Lab) -> None:
 
 
 def test_struct_with_a_default_is_read_whole(lab: Lab) -> None:
-    """Reading one field can lose a struct's default, so the index reads whole structs."""
+    """A read of one field can miss a struct's default value, so builds read whole structs."""
     with lab.database("struct_defaults"):
         lab.sql("CREATE TABLE t USING parquet AS SELECT id FROM range(0, 40, 1, 4)")
         lab.sql(
@@ -204,7 +204,7 @@ def test_null_structs_have_null_fields(lab: Lab) -> None:
 
 
 def test_file_with_a_future_time_is_always_read(lab: Lab) -> None:
-    """A modification time in the future could hide changes of a file, so CREATE omits the file."""
+    """CREATE omits a file whose modification time is in the future, as it could hide changes."""
     with lab.database("unsettled"):
         lab.sql("CREATE TABLE t USING parquet AS SELECT id FROM range(0, 40, 1, 4)")
         tomorrow = time.time() + 86_400

@@ -47,7 +47,7 @@ def test_each_format_is_indexed_and_pruned(lab: Lab, form: str) -> None:
 
 
 def test_an_external_table_keeps_its_folder_untouched(lab: Lab, tmp_path: Path) -> None:
-    """If an external table's folder is read-only, the index is created in another folder."""
+    """If an external table's folder is read-only, CREATE writes the index to another folder."""
     folder = tmp_path / "data"
     lab.spark.range(0, 80, 1, 8).write.parquet(str(folder))
     before = sorted((p.name, p.stat().st_mtime_ns) for p in folder.iterdir())
@@ -103,7 +103,7 @@ def test_files_without_rows_prove_nothing(lab: Lab) -> None:
 
 @pytest.mark.long
 def test_bucketed_tables_prune_and_still_join_by_bucket(lab: Lab) -> None:
-    """The index skips files of a bucketed table, in a scan and in a join of two such tables."""
+    """The index skips files of a bucketed table, in a scan and in a join of two bucketed tables."""
     with lab.database("buckets"), lab.setting("spark.sql.autoBroadcastJoinThreshold", "-1"):
         for name in ("a", "b"):
             lab.sql(

@@ -1,4 +1,4 @@
-"""An index belongs to one table, and not to a copy, a namesake or a successor of the table."""
+"""An index belongs to one table, not to a copy, a later table, or another table of that name."""
 
 from __future__ import annotations
 
@@ -167,7 +167,7 @@ def test_disable_and_enable_reach_open_sessions(lab: Lab) -> None:
 def test_options_set_take_effect_with_refresh(lab: Lab) -> None:
     """SET OPTIONS stores options, which the next REFRESH applies.
 
-    Between SET OPTIONS and REFRESH, SHOW lists both the old and the new options.
+    After SET OPTIONS, SHOW lists the old and the new options until REFRESH.
     """
     with lab.database("options_set"):
         lab.sql("CREATE TABLE t USING parquet AS SELECT id FROM range(0, 40, 1, 4)")

@@ -1,4 +1,4 @@
-"""Names with blanks, dots, quotes or other scripts; letter case matters as in Spark."""
+"""Tests names with blanks, dots, quotes or other scripts. Letter case matters as in Spark."""
 
 from __future__ import annotations
 
@@ -151,7 +151,7 @@ def test_files_of_another_case_than_the_table(lab: Lab) -> None:
 
 
 def test_a_table_called_sieve_is_described_by_spark(lab: Lab) -> None:
-    """Sieve leaves statements on a table named `sieve` with a column `index` to Spark."""
+    """Spark runs statements on a table named `sieve` with a column `index`; Sieve ignores them."""
     with lab.database("called_sieve"):
         lab.sql(
             "CREATE TABLE sieve USING parquet AS SELECT id index, id indexes "

@@ -43,7 +43,7 @@ def test_partition_and_index_pruning_combine(lab: Lab, form: str) -> None:
 
 
 def test_a_filter_of_a_partition_and_a_column_is_named(lab: Lab) -> None:
-    """Spark passes no OR with a partition column to a scan, so such a query reads all files."""
+    """Spark passes no OR with a partition column to a scan, so a query with one reads all files."""
     with lab.database("mixed"):
         lab.sql(
             "CREATE TABLE t USING parquet PARTITIONED BY (y) AS "
@@ -63,7 +63,7 @@ def test_a_filter_of_a_partition_and_a_column_is_named(lab: Lab) -> None:
 
 @pytest.mark.long
 def test_show_lists_many_partitions_without_a_job(lab: Lab) -> None:
-    """SHOW for a database tells how many new files each index lacks, and starts no Spark job."""
+    """SHOW for a database tells how many new files each index misses, and starts no Spark job."""
     with lab.database("glance"):
         lab.sql("CREATE TABLE t (id BIGINT, p BIGINT) USING parquet PARTITIONED BY (p)")
         lab.sql("INSERT INTO t SELECT id, id % 40 FROM range(0, 400, 1, 1)")
@@ -121,9 +121,9 @@ def test_a_partition_elsewhere_is_indexed_too(lab: Lab, tmp_path: Path) -> None:
 def test_file_in_several_partitions_is_always_read(lab: Lab, tmp_path: Path) -> None:
     """A scan always reads a file that several partitions list.
 
-    A file in several partitions must not bound a top-k query, because low keys of one group would
-    exclude rows of other groups. In this test, partitions share a location, spelt equally or
-    differently, or the location of one partition contains that of another.
+    A file in several partitions must not bound a top-k query. Otherwise, low keys of one partition
+    would exclude rows of other partitions. In this test, partitions share a location, in the same
+    or another spelling. Or one partition's location contains another partition's location.
     """
     shared = tmp_path / "shared"
     lab.spark.range(100, 110, 1, 1).toDF("k").write.parquet(str(shared))
@@ -150,8 +150,8 @@ def test_file_in_several_partitions_is_always_read(lab: Lab, tmp_path: Path) -> 
 def test_new_partition_is_read_until_refresh(lab: Lab) -> None:
     """Queries read all files of a new partition until REFRESH indexes them.
 
-    After a partition is dropped, queries return none of the partition's rows, and REFRESH forgets
-    the partition's files.
+    After DROP PARTITION, queries return no row of the partition, and REFRESH removes its files from
+    the index.
     """
     with lab.database("come_and_go"):
         lab.sql("CREATE TABLE t (id BIGINT, p INT) USING parquet PARTITIONED BY (p)")

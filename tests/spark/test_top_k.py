@@ -19,7 +19,7 @@ PARTITIONED = 12
 
 @pytest.fixture(scope="module")
 def top(lab: Lab) -> Iterator[Lab]:
-    """Tables with a hundred rows per file; keys ascend or are scattered, or are NULL or NaN."""
+    """Tables of a hundred rows per file. Keys ascend or are scattered; some are NULL or NaN."""
     with lab.database("top"):
         columns = (
             "id AS k, CAST(id AS STRING) AS s, (id * 7919) % 4000 AS r, id DIV 250 AS tied, "
@@ -47,7 +47,7 @@ def top(lab: Lab) -> Iterator[Lab]:
 
 
 _LONG = ", ".join(map(str, range(0, 1200, 100)))
-"""A list of values in different files; the list is so long that Spark uses a set."""
+"""A list of values in different files. The list is so long that Spark makes it a set."""
 MODES: list[dict[str, str]] = [{}, {"spark.sql.adaptive.enabled": "false"}]
 PRUNED = {
     "ascending": ("SELECT k, v FROM fact ORDER BY k LIMIT 10", 1),
@@ -185,7 +185,7 @@ LONG = {
     "max of CSV", "another column's max", "a function's min", "min of an unindexed",
     "HAVING count", "by a function", "a sort of a part",
 }  # fmt: skip
-"""Queries that resemble another query, except for a value, a column or a direction.
+"""Variants of other queries, with another value, column or direction.
 
 `make test-long` runs these queries.
 """
@@ -196,7 +196,7 @@ def _kinds(queries: Iterable[str]) -> list[Any]:
 
 
 _WITHOUT: dict[str, Answer] = {}
-"""Cached answers without the index; every plan of a query must return the same answer."""
+"""Caches the answers without the index. Every plan of a query must return the cached answer."""
 
 
 def _check(lab: Lab, query: str, files: int | None, conf: Mapping[str, str] | None = None) -> None:
@@ -217,7 +217,7 @@ def test_scan_reads_the_files_of_the_first_rows(top: Lab, kind: str) -> None:
 
 @pytest.mark.parametrize("kind", _kinds(UNPRUNED))
 def test_scan_below_other_operators_has_no_bound(top: Lab, kind: str) -> None:
-    """A scan below other filters, samples, generators, joins or aggregates reads all files."""
+    """A scan reads all files if a filter, sample, generator, join or aggregate precedes LIMIT."""
     _check(top, *UNPRUNED[kind], MODES[len(kind) % 2])
 
 
@@ -247,7 +247,7 @@ def test_calls_of_a_sorted_frame_skip_files_like_a_limit(
     assert frame.tail(1)[0].k == 0
     assert len(frame.collect()) == FILES * 100
     assert _read(frame.limit(3).union(frame.limit(3))) == 1 + 1
-    # The union needs both the limited rows and all sorted rows; both come from the same plan nodes.
+    # The union needs the limited rows and all sorted rows. The same plan nodes supply both.
     both = frame.limit(3).union(frame)
     assert len(both.collect()) == FILES * 100 + 3
     assert [tuple(row) for row in frame.offset(3995).limit(10).sort("k").collect()] == [
@@ -257,7 +257,7 @@ def test_calls_of_a_sorted_frame_skip_files_like_a_limit(
 
 @pytest.mark.parametrize("adaptive", ["true", pytest.param("false", marks=pytest.mark.long)])
 def test_scans_with_and_without_a_bound_share_no_exchange(top: Lab, adaptive: str) -> None:
-    """Two scans with different top-k bounds, or with and without a bound, share no exchange."""
+    """Two scans share no exchange if their top-k bounds differ, or if only one has a bound."""
     conf = {"spark.sql.adaptive.enabled": adaptive}
     ends = "SELECT k FROM fact ORDER BY k {} LIMIT 3"
     parts = [ends.format(""), ends.format("DESC"), "SELECT k FROM fact WHERE v = 6"]
@@ -318,8 +318,7 @@ def test_readers_that_ignore_files_prevent_bounds(top: Lab, tmp_path: Path, key:
     )
     top.sql(f"CREATE SIEVE INDEX ON {key} (k)")
     _check(top, query.format(key), 4)
-    # The setting at run time counts, even if Spark planned the query and listed files before the
-    # change.
+    # The setting at run time counts, even if Spark listed files before a user changed the setting.
     frame = top.spark.sql(query.format("fact"))
     plan = frame._jdf.queryExecution().executedPlan()
     (scan,) = scans(plan)
@@ -351,7 +350,7 @@ def test_files_changed_after_the_build_are_read(top: Lab) -> None:
         known = "SELECT min(k), input_file_name() FROM t WHERE k BETWEEN 0 AND 399 GROUP BY 2"
 
         def first_known() -> Path:
-            """The indexed file with the least key; its keys make queries skip all other files."""
+            """The indexed file with the least key. For this key, queries skip all other files."""
             path = Path(min(top.sql(known))[1].removeprefix("file://"))
             path.with_name(f".{path.name}.crc").unlink(missing_ok=True)
             return path
@@ -372,7 +371,7 @@ def test_files_changed_after_the_build_are_read(top: Lab) -> None:
 
 
 def test_files_dropped_at_run_time_give_no_bound(top: Lab) -> None:
-    """If Spark drops buckets or partitions at run time, their rows do not limit the files read."""
+    """If Spark prunes buckets or partitions at run time, the pruned rows bound no result."""
     top.sql(
         "CREATE TABLE buckets USING parquet CLUSTERED BY (k) INTO 4 BUCKETS AS "
         "SELECT id AS k, id % 5 AS w FROM range(0, 400, 1, 2)"

@@ -1,4 +1,4 @@
-"""Queries name the columns of an indexed tuple in any order, also if all columns have one type."""
+"""Queries can name the columns of an indexed tuple in any order, even if all types are equal."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from spark_session import Lab
 
 @pytest.fixture(scope="module")
 def alike(lab: Lab) -> Iterator[Lab]:
-    """A table of four columns of one type, an index on all four, and one on three of them."""
+    """A table of four columns of one type, with an index on four columns and an index on three."""
     with lab.database("alike"):
         lab.sql(
             "CREATE TABLE t USING parquet AS SELECT int(id) a, int(id * 7 % 100) b, "

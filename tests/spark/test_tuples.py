@@ -80,7 +80,7 @@ def test_values_of_all_columns_read_the_files_that_match(orders: Lab, name: str)
     ],
 )
 def test_other_filters_lose_nothing(orders: Lab, predicate: str) -> None:
-    """If the index cannot use a filter, such as a list with NULL in a struct, no row is lost."""
+    """Queries lose no row by a filter that the index cannot use, such as NULLs in a struct."""
     assert (
         orders.check(f"SELECT * FROM t WHERE {predicate}").rows.total() > 0 or "NULL" in predicate
     )
@@ -111,7 +111,7 @@ JOINS = {
 
 @pytest.fixture(params=["broadcast", "fetched"])
 def keys_of(request: pytest.FixtureRequest, orders: Lab) -> Iterator[Lab]:
-    """A table of pairs of join keys; a broadcast or a separate job supplies the keys to a scan."""
+    """A table of join-key pairs. A broadcast or a separate job supplies the keys to a scan."""
     orders.sql(f"CREATE OR REPLACE TEMPORARY VIEW wanted AS {KEYS}")
     settings = {"spark.sql.autoBroadcastJoinThreshold": "-1", "spark.sieve.join.pruning": "always"}
     with orders.settings(settings if request.param == "fetched" else {}):
@@ -137,7 +137,7 @@ def test_pairs_of_a_join_read_the_files_that_match(keys_of: Lab, name: str) -> N
     ],
 )  # fmt: skip
 def test_joins_by_a_pair(keys_of: Lab, query: str, files: int) -> None:
-    """A join that keeps all rows of `t` reads all files, and so does a join by a function."""
+    """A join reads all files if it keeps all rows of `t`, or if it compares function results."""
     views = {
         "both": "SELECT id AS i, tenant AS t FROM t UNION ALL SELECT -id, tenant FROM t",
         "pairs": "SELECT tenant, id, count(*) FROM t GROUP BY tenant, id",
@@ -165,7 +165,7 @@ def test_structs_with_null_in_a_field_can_be_equal(keys_of: Lab, on: str) -> Non
 
 
 def test_side_filled_with_null_gets_keys_from_a_job(orders: Lab) -> None:
-    """If an outer join fills a side with NULL, a separate job supplies keys for this side."""
+    """A separate job supplies keys for the side that an outer join fills with NULL."""
     orders.sql(f"CREATE OR REPLACE TEMPORARY VIEW wanted AS {KEYS}")
     with orders.setting("spark.sieve.join.pruning", "always"):
         query = "SELECT * FROM wanted LEFT JOIN t ON b = id AND a = tenant"
@@ -173,7 +173,7 @@ def test_side_filled_with_null_gets_keys_from_a_job(orders: Lab) -> None:
 
 
 def test_short_integers_of_a_broadcast(orders: Lab) -> None:
-    """Short integer keys match, although a broadcast packs two of them into one BIGINT."""
+    """Short integer keys match, although a broadcast packs two short integers into one BIGINT."""
     pairs = "(SELECT * FROM VALUES (-1S, 3), (42S, 3), (42S, NULL) AS k (b, a))"
     query = f"SELECT * FROM t JOIN {pairs} ON small = b AND five = a"
     assert orders.check(query).files == 2

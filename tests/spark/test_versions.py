@@ -17,7 +17,7 @@ def folder(lab: Lab, index: str = "id_sieve") -> Path:
 
 
 def members(lab: Lab) -> tuple[int, int, int, int]:
-    """How many runs, parts of lists of locations, pending writes and manifests the index has."""
+    """Counts the index's runs, location-list parts, pending writes and manifests."""
     at = folder(lab)
     names = ("runs", "locations", "intents", "versions")
     return tuple(  # type: ignore[return-value]
@@ -80,9 +80,9 @@ def test_show_lists_the_change_of_each_version(lab: Lab) -> None:
 def test_vacuum_deletes_the_run_of_a_dead_writer_after_a_day(lab: Lab) -> None:
     """A day after a writer died, VACUUM deletes the run that the writer left.
 
-    The run of a dead writer has a pending write, and no version contains the run.
+    A dead writer's run has a pending write, but no version contains the run.
 
-    VACUUM keeps a file if the file has no pending write and no version contains the file.
+    VACUUM keeps a file that has no pending write, even if no version contains the file.
     """
     with lab.database("dead_writer"):
         create(lab)
@@ -117,8 +117,7 @@ def test_vacuum_deletes_only_indexes_that_are_not_in_use(lab: Lab) -> None:
         (dead / "intent.json").write_bytes((kept / "intent.json").read_bytes())
         stranger = root / "00000000-0000-4000-8000-00000000000e"
         stranger.mkdir()
-        # A writer may still be at work on this index, so VACUUM keeps the index, whatever RETAIN
-        # says.
+        # A writer may still be at work on this index, so VACUUM keeps the index for any RETAIN.
         assert lab.sql("VACUUM SIEVE INDEXES IN orphaned RETAIN 0 HOURS") == []
         yesterday = time.time() - 86_500
         os.utime(dead / "intent.json", (yesterday, yesterday))

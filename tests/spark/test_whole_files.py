@@ -18,7 +18,7 @@ RANGES = {
 
 
 def test_bucketed_scans_read_whole_files(lab: Lab) -> None:
-    """If a query reads the bucket column, Spark groups by bucket, so scans read whole files."""
+    """If a query reads the bucket column, Spark groups files by bucket and reads whole files."""
     with lab.database("bucketed"), lab.settings(RANGES):
         rows = lab.spark.range(0, 40_000, 1, 1).selectExpr("id AS k", "id % 3 AS n", "uuid() AS u")
         with lab.setting("spark.sql.parquet.compression.codec", "uncompressed"):
@@ -37,10 +37,9 @@ def test_bucketed_scans_read_whole_files(lab: Lab) -> None:
 
 
 def test_scan_of_zstd_files_reads_all_files_or_none(lab: Lab, tmp_path: Path) -> None:
-    """A scan of a table with zstd files reads either all files or none.
+    """A scan of zstd files reads all files or no file.
 
-    For a scan of few files, Spark 4.1 makes smaller splits, and then fails at a zstd file that it
-    has split.
+    For a scan of few files, Spark 4.1 makes smaller splits. It then fails at a split zstd file.
     """
     if lab.spark.version < "4.1":
         pytest.skip("this Spark does not read such files")

@@ -10,7 +10,7 @@ MANY = ", ".join(f"{n}.0" for n in range(1, 13))
 
 @pytest.mark.parametrize("kind", [pytest.param("FLOAT", marks=pytest.mark.long), "DOUBLE"])
 def test_a_list_may_have_either_zero(lab: Lab, kind: str) -> None:
-    """Spark turns a long IN list into a set. A list with 0.0 and one with -0.0 find equal rows."""
+    """Spark turns a long IN list into a set. Lists with 0.0 or -0.0 find the same rows."""
     with lab.database("zeros"):
         lab.sql(f"CREATE TABLE t (id INT, x {kind}) USING parquet")
         for row in ("1, -0.0D", "2, 0.0D", "3, 5.0D", "4, 77.0D", "5, NULL"):
