@@ -67,7 +67,7 @@ _LITERALS: Mapping[str, Callable[[Any], str]] = {
 
 
 def _value(rng: random.Random, column: GeneratedColumn) -> Any:
-    """Usually a value of the table; sometimes a neighbour of such a value, or a random value."""
+    """A constant: usually a table value, sometimes a neighbour of one, or a random value."""
     value = rng.choice(column.pool) if rng.random() < 0.7 else column.kind.draw(rng)
     if rng.random() < 0.8:
         return value

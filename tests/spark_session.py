@@ -193,7 +193,7 @@ def _files_of(metrics: Any) -> int:
 
 
 def scans(plan: Any) -> Iterator[Any]:
-    """Returns the file scans of a physical plan, with those in subqueries and adaptive stages."""
+    """Returns a physical plan's file scans, including scans in subqueries and adaptive stages."""
     kind = plan.getClass().getSimpleName()
     if kind == "AdaptiveSparkPlanExec":
         yield from scans(plan.executedPlan())

@@ -34,7 +34,7 @@ OLD = 1_600_000_000
 
 @pytest.fixture(scope="module")
 def slow(site: Site) -> Iterator[None]:
-    """Creates a table of 80 million CSV rows quickly: the files are links to one file."""
+    """Creates a table of 80 million CSV rows, fast: all files are links to one file."""
     folder = site.folder / "slow"
     folder.mkdir()
     first = folder / "0.csv"

@@ -47,7 +47,7 @@ print(len(on), refreshed.change, scan.files_read, scan.reasons, failed and drawn
 
 
 def test_two_clients_at_once(site: Site) -> None:
-    """Two clients at once have separate databases and settings, and print what the page shows."""
+    """Two concurrent clients have separate databases and settings; both print the page's output."""
     if not PYTHON.exists():
         pytest.fail("run `make test-clients`, which installs clients")
     blocks = re.findall(r"```(?:python)?\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)

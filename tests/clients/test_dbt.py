@@ -65,7 +65,7 @@ def test_later_runs_refresh(project: Project) -> None:
 
 
 def test_a_run_follows_the_config(project: Project) -> None:
-    """A dbt run rebuilds an index if its options change, and drops an index that is not listed.
+    """A dbt run rebuilds an index after a change of options, and drops an index that is not listed.
 
     A dbt run keeps an index that a user has created by hand.
     """

@@ -26,7 +26,7 @@ _CONFLICTS = re.compile(
 
 @pytest.mark.long
 def test_many_sessions_at_once(site: Site) -> None:
-    """No session hangs or gets a wrong row; only statements that conflict with others can fail."""
+    """No session hangs or gets a wrong row. Only statements with a conflict can fail."""
     with thrift_session(site.thrift_port) as connection:
         cursor = connection.cursor()
         cursor.execute("CREATE DATABASE many")

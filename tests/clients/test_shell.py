@@ -39,7 +39,7 @@ def on_terminal(folder: Path, *args: str) -> str:
     while True:
         try:
             some = os.read(terminal, 1 << 16)
-        except OSError:  # The other side has closed the terminal.
+        except OSError:  # The command has closed the terminal.
             break
         if not some:
             break

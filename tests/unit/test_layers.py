@@ -1,4 +1,4 @@
-"""A package that is declared as pure can be imported without Spark."""
+"""Python can import each package that is declared pure, even without Spark."""
 
 from __future__ import annotations
 

@@ -52,6 +52,6 @@ MIB = 1 << 20
 def test_a_page_states_the_limits_of_the_code(
     page: str, words: str, stated: list[int], limits: list[int]
 ) -> None:
-    """A page states each limit in certain words, and the code has exactly this limit."""
+    """The code has exactly the limits that a page states in certain words."""
     assert words in (DOCS / f"{page}.md").read_text()
     assert limits == stated

@@ -138,7 +138,7 @@ def test_truth_tables_of_the_read_path_are_right(op: str) -> None:
     ],
 )
 def test_page_names_the_skipped_files_of_each_variation(tree, skipped: str) -> None:
-    """For each variation of the example, the page names the files that are skipped."""
+    """For each variation of the example, the page names the skipped files."""
     names = [name for name, kept in zip("abc", _keep(tree), strict=True) if not kept]
     assert (", ".join(names) or "none") == skipped
     assert f"| {skipped} |" in READ_PATH

@@ -22,7 +22,7 @@ def test_numbers_of_up_to_56_bits_are_packed(width: int, bits: int, each: float)
 
 
 def test_a_long_number_among_short_ones_is_an_exception() -> None:
-    """A long number among short ones is an exception, which is stored after the packed numbers."""
+    """A long number among short numbers is an exception, stored after the packed numbers."""
     values = np.ones(100, np.uint64)
     values[[3, 99]] = 1 << 63, 2
     data = pack(values)

@@ -18,7 +18,7 @@ LEAST, GREATEST = -(1 << 63), (1 << 63) - 1
     st.integers(0, 1 << 32),
 )
 def test_numbers_are_read_back_in_any_order(n: int, bits: list[int], seed: int) -> None:
-    """The numbers of a column are read in any order, even if its frames have different widths."""
+    """A column's numbers can be read in any order, even if the column's frames differ in width."""
     rng = np.random.default_rng(seed)
     values = np.concatenate(
         [rng.integers(-(1 << b) // 2, -(-(1 << b) // 2), FRAME, endpoint=True)
@@ -46,7 +46,7 @@ def test_a_frame_has_as_few_bytes_as_its_range(top: int, width: int, least: int)
 
 
 def test_the_ends_of_all_integers() -> None:
-    """If a frame contains both ends of the 64-bit domain, its numbers are read back unchanged."""
+    """A frame with both ends of the 64-bit domain is read back unchanged."""
     values = np.array([GREATEST, LEAST, 0, -1])
     assert FramedColumn.of(values).take(np.array([3, 2, 1, 0])).tolist() == values[::-1].tolist()
 
@@ -60,7 +60,7 @@ def test_columns_are_the_same_in_all_frames() -> None:
 
 
 def test_the_same_bytes_may_be_other_numbers() -> None:
-    """If two columns have equal bytes but frames of different widths, the columns differ."""
+    """Two columns with equal bytes, but with frames of different widths, are not the same."""
     data = np.ones(3 * FRAME, np.uint8)
     data[[0, 1, 2 * FRAME, 2 * FRAME + 1]] = 0
     one, two = (

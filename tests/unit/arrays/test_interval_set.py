@@ -30,7 +30,7 @@ def members(intervals: np.ndarray) -> set[int]:
 
 
 def gaps(intervals: np.ndarray) -> list[int]:
-    """The distance from each interval to the next; if two intervals touch, the distance is 1."""
+    """The distance from each interval to the next interval; touching intervals have distance 1."""
     pairs = intervals.tolist()
     return [b[0] - a[1] for a, b in itertools.pairwise(pairs)]
 
@@ -83,7 +83,7 @@ def test_intersection_of_two_sets_is_a_merged_set(one: list[Pair], other: list[P
 
 @given(anywhere, anywhere)
 def test_intervals_that_meet_a_set(one: list[Pair], other: list[Pair]) -> None:
-    """`meeting` returns, for each range, exactly the intervals that share an integer with it."""
+    """For each range, `meeting` returns exactly the intervals with an integer of the range."""
     asked, ranges = merge(array(one)), merge(array(other))
     begin, end = meeting(asked, ranges[:, 0], ranges[:, 1])
     for k, (first, last) in enumerate(ranges.tolist()):
@@ -106,6 +106,6 @@ def test_values_are_located(intervals: list[Pair], values: list[int]) -> None:
     [([], [], []), ([3], [3], []), ([3, 0, 7], [5, 0, 8], [3, 4, 7])],
 )
 def test_ranges_are_spelled_out(begin: list[int], end: list[int], numbers: list[int]) -> None:
-    """`spelled_out` lists the integers of one range after another; an empty range adds none."""
+    """`spelled_out` lists the integers of each range in turn; an empty range adds no integer."""
     made = spelled_out(np.array(begin, np.int64), np.array(end, np.int64))
     assert made.tolist() == numbers

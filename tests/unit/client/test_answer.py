@@ -70,7 +70,7 @@ class Tags(HTMLParser):
 def test_records_have_the_columns_of_their_statements(record: Any, command: Any) -> None:
     """A record has the columns of its statement, in order.
 
-    For each column that is drawn as a bar, another column of the record contains the total.
+    If a column is drawn as a bar, another column of the record contains the bar's total.
     """
     columns = getattr(command, "result_columns", command)
     assert Answer(record, []).columns == tuple(name for name, _ in columns)
@@ -96,7 +96,7 @@ def test_html_loads_nothing() -> None:
 
 
 def test_bars_show_shares() -> None:
-    """A bar shows a share of files, ranges or bytes; an unknown or zero total gives no bar."""
+    """A bar shows a share of files, ranges or bytes. An unknown total or a zero gives no bar."""
     widths = re.findall(r"width:([\d.]+)%", Answer(answer_columns.Scan, [scan()])._repr_html_())
     assert widths == ["25.0", "30.0", "50.0"]
     unknown = scan(
@@ -116,7 +116,7 @@ def test_bars_show_shares() -> None:
 def test_bars_of_advice_show_the_saved_bytes(action: str, width: str) -> None:
     """The bar of a suggested index shows which share of the scanned bytes the index would save.
 
-    For an existing index, the bar compares the saved bytes with all bytes that were read or saved.
+    For an existing index, the bar shows the saved bytes as a share of the bytes read or saved.
     """
     advised = answer_columns.Advised(
         action, "shop", "t", "id", None, "= 2", 2.0, 10.0, 2.0, 1000, 600, "CREATE ...", None
@@ -126,7 +126,7 @@ def test_bars_of_advice_show_the_saved_bytes(action: str, width: str) -> None:
 
 
 def test_bars_of_describe_compare_with_min_and_max() -> None:
-    """DESCRIBE draws a pale bar for reads with min/max statistics.
+    """For DESCRIBE, a pale bar shows reads with min/max statistics.
 
     The dark bar shows reads with the index.
     """

@@ -60,13 +60,13 @@ def test_configure_keeps_the_settings_of_the_user(tmp_path: Path) -> None:
 
 
 def test_second_configure_changes_nothing() -> None:
-    """A second call of `configure`, as when a notebook cell runs again, has no effect."""
+    """A second call of `configure` has no effect, for example if a notebook cell runs again."""
     builder = sieve.configure(sieve.configure(FakeBuilder()))
     assert builder._options == wiring(JAR)
 
 
 def test_spark_connect_session_is_refused() -> None:
-    """`configure` refuses a Spark Connect session, whose server must load Sieve itself."""
+    """`configure` refuses a Spark Connect session, because there the server must load Sieve."""
     with pytest.raises(InvalidInputError, match="SIEVE_REMOTE_SESSION"):
         sieve.configure(FakeBuilder(spark_remote="sc://localhost"))
 
@@ -83,7 +83,7 @@ def test_spark_connect_session_is_refused() -> None:
 def test_a_spark_that_runs_without_sieve_is_refused(
     monkeypatch: pytest.MonkeyPatch, class_path: str, extensions: str | None, refused: bool
 ) -> None:
-    """`configure` refuses a Spark that runs without Sieve, since its class path cannot change."""
+    """`configure` refuses a running Spark without Sieve, because its class path cannot change."""
     system = SimpleNamespace(getProperty=lambda _: class_path)
     gateway = SimpleNamespace(
         jvm=SimpleNamespace(java=SimpleNamespace(lang=SimpleNamespace(System=system)))

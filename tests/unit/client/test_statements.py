@@ -114,18 +114,18 @@ HOSTILE = "it's a \\ 'test'); DROP TABLE t; --\n\"`"
     ],
 )
 def test_functions_send_statements(record: Any, function: Any, args: Any, named: Any) -> None:
-    """Each function of the client sends the right statement, whatever characters it is given."""
+    """Each function of the client sends the right statement, for any characters in arguments."""
     assert sent(function, *args, **named) == record
 
 
 def test_an_option_is_a_name() -> None:
-    """An unknown keyword argument is refused, so that it never becomes part of the SQL."""
+    """The client refuses unknown keyword arguments, so they never become part of the SQL."""
     with pytest.raises(Exception, match="SIEVE_SYNTAX_ERROR"):
         sent(sieve.create, "t", "id", **{"a` => 1, `b": 2})
 
 
 def test_a_number_of_0_is_sent() -> None:
-    """The client omits None and False but sends 0, which the statement then accepts or refuses."""
+    """The client omits None and False, but sends 0. The statement then accepts or refuses the 0."""
     with pytest.raises(sieve.errors.InvalidInputError, match="sample"):
         sent(sieve.check, "shop.t", sample=0)
 
@@ -150,5 +150,5 @@ def test_a_picture_is_a_row_of_a_function() -> None:
 
 
 def test_type_checkers_of_programs_read_the_types() -> None:
-    """The package contains `py.typed`, without which type checkers treat all functions as `Any`."""
+    """The package contains `py.typed`, so type checkers use the types of its functions."""
     assert files("sieve").joinpath("py.typed").is_file()

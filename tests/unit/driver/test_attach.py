@@ -30,10 +30,10 @@ def test_only_converters_of_numpy_values_are_left_out(monkeypatch: pytest.Monkey
 
 
 def test_name_is_looked_up_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each name of a package or class is looked up only once, because its meaning never changes.
+    """The front end looks up a package or class name only once, as its meaning never changes.
 
-    A name that denotes no package or class is looked up whenever it is used. A second call of
-    `remember_names` changes nothing.
+    For any other name, each use is a new look-up. A second call of `remember_names` changes
+    nothing.
     """
     asked: list[str] = []
     answers = {
@@ -73,7 +73,7 @@ def test_the_gateway_remembers_names(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_front_end_does_not_import_pandas() -> None:
-    """The front end does not import pandas, because the import takes a third of a second."""
+    """The front end avoids pandas, because its import takes a third of a second."""
     imports = "import sys, sql_ext.frontend.service, sql_ext.frontend.pruning"
     check = "assert not {'pandas', 'matplotlib', 'pyspark.testing'} & set(sys.modules)"
     subprocess.run([sys.executable, "-c", f"{imports}; {check}"], check=True)

@@ -31,7 +31,7 @@ def settings(**given: str) -> Settings:
     "root", ["file:/w/d.db/.sieve", "file:///w/d.db//.sieve/", "file:/start", "file:/b", "file:/c"]
 )
 def test_a_root_that_every_session_knows_is_allowed(root: str) -> None:
-    """A root is allowed if it is the database's, the driver's initial root, or listed in a setting.
+    """Allowed roots are the database's root, the driver's initial root, and roots in a setting.
 
     Different spellings of a root's URI are equal.
     """
@@ -44,7 +44,7 @@ def test_a_root_that_every_session_knows_is_allowed(root: str) -> None:
     "root", ["file:/a", "file:/w/a.db/.sieve", "file:/w/d.db", "file:/w/e.db/.sieve", "file:/z"]
 )
 def test_any_other_root_is_refused(root: str) -> None:
-    """If a table property names a root that no setting allows, the root is refused."""
+    """Sieve refuses a root that a table property names if no setting allows the root."""
     roots, given = Roots(DRIVER), settings(path="file:/mine", roots="file:/b")
     for check in (roots.check, roots.check_shared):
         with pytest.raises(RootRefusedError, match=root):
@@ -52,7 +52,7 @@ def test_any_other_root_is_refused(root: str) -> None:
 
 
 def test_create_refuses_a_root_of_one_session() -> None:
-    """CREATE refuses a root that only this session sets, as other sessions could not use it."""
+    """CREATE refuses a root that one session sets, as other sessions could not use the index."""
     roots, given = Roots(DRIVER), settings(path="file:/mine")
     roots.check("file:/mine", "d", given, session)
     with pytest.raises(RootRefusedError, match="only this session would use"):
@@ -82,7 +82,7 @@ def test_new_index_is_in_session_folder_or_database_folder(path: str | None, roo
     ("path", "root"), [(None, "file:/w/d.db/.sieve"), ("/mine//x/", "hdfs://nn/mine/x")]
 )
 def test_sessions_cannot_change_the_root_of_the_driver(path: str | None, root: str) -> None:
-    """Outside of sessions, the driver uses its initial root, which no session can change."""
+    """Outside of sessions, the driver uses its initial root. No session can change this root."""
     roots = Roots(DRIVER, path=path, file_system="hdfs://nn/")
     assert roots.of_driver("d", session) == root
 

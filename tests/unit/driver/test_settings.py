@@ -29,7 +29,7 @@ def test_valid_values_are_accepted() -> None:
 def test_invalid_values_are_refused_by_name() -> None:
     """The error for an invalid setting names its key, its value, and the allowed values.
 
-    Work that must not fail uses the default instead of an invalid value.
+    Background work must not fail, so it replaces an invalid value by the default.
     """
     for key, values in INVALID.items():
         for value in values:
@@ -42,7 +42,7 @@ def test_invalid_values_are_refused_by_name() -> None:
 
 
 def test_values_are_read_in_their_units() -> None:
-    """As in Spark, a duration without a unit is in milliseconds, and units of sizes are binary."""
+    """As in Spark, a duration without a unit is in milliseconds, and a size has a binary unit."""
     read = parse_settings(
         {
             "spark.sieve.prune.timeout": "250",

@@ -1,4 +1,4 @@
-"""Tests codes of keys and literals: their order, their exactness, and the refusal of others."""
+"""Tests the codes of keys and literals: their order, exactness, and refused values."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def test_every_nan_is_valid_and_flagged(spark_type, images, arrow_type):
 
 
 def test_null_is_neither_valid_nor_nan():
-    """A NULL in a column of doubles is flagged neither as valid nor as NaN."""
+    """`encode` marks a NULL in a column of doubles as invalid, and not as NaN."""
     encoded = Encoder("double").encode(pa.array([None, float("nan"), 1.0]))
     assert encoded.valid.tolist() == [False, True, True]
     assert encoded.nan.tolist() == [False, True, False]
@@ -110,7 +110,7 @@ def test_booleans_are_zero_and_one():
 
 
 def test_short_decimals_are_their_unscaled_integers():
-    """Each decimal of up to 18 digits has a code of its own, even in a slice of an array."""
+    """Each decimal of up to 18 digits has its own code, even in a slice of an array."""
     ends = [Decimal(-(10**18 - 1)).scaleb(-4), Decimal("-0.0001"), None, Decimal("1.5")]
     encoder = Encoder("decimal(18,4)")
     encoded = encoder.encode(pa.array([Decimal(0), *ends], pa.decimal128(18, 4)).slice(1))
@@ -221,7 +221,7 @@ def test_span_of_a_prefix_has_all_strings_that_begin_with_it(value, low, high):
 def test_span_ends_below_the_next_prefix():
     """The span of LIKE 'ab%' ends below the code of "ac".
 
-    If no string with the LIKE's prefix has the encoder's prefix, the span is a single code.
+    The span is a single code if no string can have both the LIKE's and the encoder's prefix.
     """
     assert (
         Encoder("string").starting_with(wire(b"ab"))[1]
@@ -307,7 +307,7 @@ def test_an_array_of_another_type_is_refused(spark_type, array):
     ],
 )
 def test_literals_in_another_form_are_refused(spark_type, value):
-    """A literal in the wire form of another type raises an error, instead of a wrong code."""
+    """A literal in the wire form of another type raises an error; it does not get a wrong code."""
     with pytest.raises(InvalidInputError) as refusal:
         Encoder(spark_type).literal(value)
     assert refusal.value.condition == "SIEVE_BAD_LITERAL"
@@ -344,7 +344,7 @@ def test_encoders_survive_json(encoder):
     ],
 )
 def test_damaged_encoders_are_corrupt(form):
-    """A malformed encoder in a manifest is reported as damage, not as a mistake of the user."""
+    """Sieve reports a malformed encoder in a manifest as damage, not as a user's mistake."""
     with pytest.raises(CorruptError):
         Encoder.from_json(form)
 
@@ -388,7 +388,7 @@ def test_codes_are_shown_as_values(encoder, code, text):
 
 
 def test_long_decimals_are_shown_by_their_least_value():
-    """`decode` shows a code of a long decimal as the least value that has this code."""
+    """Many long decimals can share a code; `decode` shows the code as its least decimal."""
     encoder = Encoder("decimal(38,0)")
     for value in (10**37 + 12345, -(10**37) - 12345, 2**57 + 1, -(2**57) - 1, 2**56, -7):
         code = encoder.literal(str(value)).code
@@ -399,7 +399,7 @@ def test_long_decimals_are_shown_by_their_least_value():
 
 
 def test_encoders_that_give_other_codes_are_not_equal():
-    """Encoders that give different codes are unequal, because equal encoders share look-ups."""
+    """Equal encoders share look-ups, so encoders with different codes must be unequal."""
     cut, other = (Splits((Point(word, 2),)) for word in (b"ab", b"cd"))
     wide = "decimal(38,0)"
     encoders = [
@@ -422,7 +422,7 @@ def test_encoders_that_give_other_codes_are_not_equal():
 @pytest.mark.parametrize("shift", [0, 1, 8, 63, 64])
 @pytest.mark.parametrize("low", [0, 1, -1, -(1 << 70), (1 << 64) - 1, 10**38 - 1, 1 - 10**38])
 def test_window_ends_have_the_codes_of_their_literals(low, shift):
-    """Codes in a decimal's window are right, even if a step spans both 64-bit words of a decimal.
+    """Codes in a window of decimals are right, even if a step spans both words of a decimal.
 
     Values beyond the window's last step have the greatest code.
     """
@@ -451,7 +451,7 @@ def test_window_ends_have_the_codes_of_their_literals(low, shift):
     ],
 )
 def test_literals_reach_to_the_ends_of_their_type(spark_type, low, high):
-    """The ends of an integer type are valid literals; any integer beyond them is refused."""
+    """Valid integer literals reach from the type's least value to its greatest value."""
     encoder = Encoder(spark_type)
     for value in (low, low + 1, -1, 0, 1, high - 1, high):
         assert encoder.literal(value).code == value
@@ -462,7 +462,7 @@ def test_literals_reach_to_the_ends_of_their_type(spark_type, low, high):
 
 @pytest.mark.parametrize("precision", [10, 38])
 def test_decimals_of_a_slice_are_coded(precision):
-    """If an array is a slice, `encode` encodes only the decimals of the slice."""
+    """From a slice of an array, `encode` encodes only the decimals of the slice."""
     values = [Decimal(k) for k in (7, -3, 10**9, 0, 5, -1)]
     array = pa.array([*values[:3], None, *values[3:]], pa.decimal128(precision, 0))
     encoder = Encoder(f"decimal({precision},0)")
@@ -490,7 +490,7 @@ def test_codes_depend_on_leading_bytes(encoder, most):
 
 
 def test_texts_have_the_same_codes_as_their_bytes():
-    """A string has the same code as its UTF-8 bytes, whether or not the encoder has a prefix."""
+    """A string has the same code as its UTF-8 bytes, with and without a prefix of the encoder."""
     texts = ["user-1", "user-é", "", "vser", "user-123456789"]
     for prefix in (b"", b"user-"):
         encoder = Encoder("string", prefix)

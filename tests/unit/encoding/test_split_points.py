@@ -1,4 +1,4 @@
-"""Split points: the codes that they give to values, their stored form, and their validation."""
+"""Tests split points: the codes of values, and the points' stored form and validation."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def test_code_is_the_number_of_a_point_and_the_digits_after_it():
 
 
 def test_value_above_the_shared_bytes_has_the_last_code():
-    """A value that sorts after the shared bytes of its split point has the last code of the point.
+    """A value above all values with its split point's shared bytes has the last code of the point.
 
     A value below the first point has the least code of all.
     """
@@ -55,7 +55,7 @@ def test_value_above_the_shared_bytes_has_the_last_code():
 
 
 def test_values_differing_after_an_odd_byte_share_a_code():
-    """If two values differ only after a byte outside of the alphabet, they have the same code."""
+    """Two values have the same code if they differ only after a byte outside of the alphabet."""
     found = codes(ENCODER, [b"www.a.com/" + end for end in (b"ax", b"axxx", b"a~", b"a~/", b"b")])
     assert found == sorted(found)
     assert found[2] == found[3]
@@ -117,7 +117,7 @@ def test_codes_are_shown_as_their_least_value():
 
 
 def test_stored_point_omits_bytes_of_the_previous_point():
-    """A stored split point omits the first bytes that it shares with the previous split point."""
+    """A stored split point omits the leading bytes in common with the previous split point."""
     assert HOSTS.to_bytes() == (
         b"\x00\x06a.com/\x06" b"\x00\x0ab.org/img/\x0a" b"\x00\x01c\x00"
     )  # fmt: skip
@@ -150,7 +150,7 @@ def test_invalid_split_points_are_refused(points):
 
 @pytest.mark.parametrize("alphabet", [b"ba", b"aa", b"\0a", bytes(range(1, 130))])
 def test_invalid_alphabets_are_refused(alphabet):
-    """An alphabet is refused unless its digits ascend, exclude zero, and fit into seven bits."""
+    """The digits of a valid alphabet ascend, exclude zero, and fit into seven bits."""
     with pytest.raises(InvalidInputError):
         Splits((Point(b"", 0),), alphabet)
 
@@ -214,7 +214,7 @@ WINDOW = {"type": "decimal(38,2)", "low": "-5", "shift": 3}
     ],
 )
 def test_damaged_windows_are_corrupt(damage):
-    """A stored window is damaged if its encoder is not for wide decimals.
+    """A stored window is damaged if its encoder is for other types than wide decimals.
 
     A window must start at a decimal, and its steps must be at most 2^64.
     """
@@ -241,7 +241,7 @@ def ascending(count: int) -> list[Point]:
     ids=["points", "bytes", "length", "alphabet"],
 )
 def test_split_points_may_reach_their_limits(points: list[Point], alphabet: bytes) -> None:
-    """Split points that reach a limit are accepted, because any release can have written them."""
+    """Split points exactly at a limit are valid, because other releases may have written them."""
     made = Splits(tuple(points), alphabet)
     assert Splits.from_bytes(made.to_bytes(), alphabet) == made
 

@@ -1,4 +1,4 @@
-"""Fingerprints of readers: the driver sends each fingerprint once, and then only its hash."""
+"""Tests fingerprints of readers. The driver sends each fingerprint once, then only its hash."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def test_parts_are_sent_once() -> None:
 
 
 def test_least_recently_used_fingerprint_is_forgotten() -> None:
-    """If there are too many fingerprints, the least recently used one is removed."""
+    """If there are too many fingerprints, the least recently used fingerprint is removed."""
     known = Fingerprints()
     known.of(["first"], {"first": ONE})
     for k in range(_MAX_FINGERPRINTS - 1):

@@ -1,4 +1,7 @@
-"""Events of dropped, replaced and written tables while the store refuses calls; no Spark runs."""
+"""Tests events of dropped, replaced and written tables while the store refuses calls.
+
+The tests need no Spark.
+"""
 
 from __future__ import annotations
 
@@ -86,7 +89,7 @@ def test_failed_drop_of_one_index_does_not_stop_the_other(warehouse: Warehouse) 
 
 
 def test_indexes_of_a_recreated_table_are_tried_again(warehouse: Warehouse) -> None:
-    """If a re-created table's indexes cannot be built, the next re-creation builds them."""
+    """If a build of a re-created table's indexes fails, the next re-creation builds them."""
     event_handler = EventHandler()
     drop(warehouse, event_handler, Session(warehouse))
     table(warehouse)
@@ -106,7 +109,7 @@ def test_indexes_of_a_recreated_table_are_tried_again(warehouse: Warehouse) -> N
 
 
 def test_only_the_failed_index_is_remembered(warehouse: Warehouse) -> None:
-    """If one of two indexes of a re-created table cannot be built, only this index is retried."""
+    """If the build of one of a re-created table's two indexes fails, only this index is retried."""
     event_handler = EventHandler()
     drop(warehouse, event_handler, Session(warehouse))
     table(warehouse)
@@ -136,7 +139,7 @@ def test_only_the_failed_index_is_remembered(warehouse: Warehouse) -> None:
 
 
 def test_late_event_of_a_dropped_table_creates_no_index(warehouse: Warehouse) -> None:
-    """A dropped table's write event that arrives late builds no indexes for the new table."""
+    """A late write event of a dropped table builds no indexes for the new table."""
     event_handler = EventHandler()
     waited = table_info(warehouse, event="written", replaced="false")
     drop(warehouse, event_handler, Session(warehouse))
@@ -174,7 +177,7 @@ def test_dropped_index_does_not_stop_the_refresh_of_others(
 ) -> None:
     """If one index is dropped during an automatic refresh, the other indexes are still refreshed.
 
-    The same applies to a REFRESH statement, except if it names the dropped index.
+    A REFRESH statement also refreshes the other indexes, unless it names the dropped index.
     """
 
     def dropped_meanwhile(call: str) -> None:
@@ -211,7 +214,7 @@ def follow(warehouse: Warehouse, index: str) -> None:
 
 
 def test_option_refresh_auto_needs_no_session_setting(warehouse: Warehouse) -> None:
-    """A write refreshes an index with `refresh = 'auto'`, whatever the session's setting."""
+    """A write refreshes an index with `refresh = 'auto'`, for any setting of the session."""
     follow(warehouse, "a")
     warehouse.append("t", range(100, 110))
     event_handler = EventHandler()
@@ -245,7 +248,7 @@ def test_failed_automatic_refresh_leaves_the_index_stale(warehouse: Warehouse) -
 def test_writes_during_a_refresh_are_reported_together(
     warehouse: Warehouse, every: str, replaced: str
 ) -> None:
-    """If several writes happen during a refresh, one further refresh follows for all of them."""
+    """If several writes happen during a refresh, one further refresh covers all these writes."""
     follow(warehouse, "a")
     warehouse.append("t", range(100, 110))
     event_handler = EventHandler()
@@ -266,9 +269,9 @@ def test_writes_during_a_refresh_are_reported_together(
 
 
 def test_replaced_table_gets_back_indexes_with_refresh_auto(warehouse: Warehouse) -> None:
-    """If a table is replaced, its index with `refresh = 'auto'` is created again.
+    """If a statement replaces a table, Sieve creates an index with `refresh = 'auto'` again.
 
-    Indexes without this option are created again only in a session that restores all indexes.
+    Other indexes are created again only in a session that restores all indexes.
     """
     follow(warehouse, "b")
     event_handler = EventHandler()

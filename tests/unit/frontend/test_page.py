@@ -1,4 +1,7 @@
-"""The page in Spark's web UI: it shows indexes and scans, but no constants from queries."""
+"""Tests the page in Spark's web UI.
+
+The page shows indexes and scans, but no constants from queries.
+"""
 
 from __future__ import annotations
 
@@ -183,7 +186,7 @@ def test_bytes_have_a_unit(warehouse: Warehouse, count: int, text: str) -> None:
 
 
 def test_the_best_advice_is_shown(warehouse: Warehouse) -> None:
-    """The page suggests at most five indexes, each of which a test on the data found useful."""
+    """The page suggests up to five indexes. A test on the data has found each of them useful."""
 
     def scan(table: str, column: str, read: int) -> dict[str, Any]:
         leaf = {"op": "=", "col": [column], "values": 1}
@@ -231,7 +234,7 @@ def test_long_names_may_be_broken() -> None:
 def test_row_of_an_unreadable_index_shows_the_reason(
     warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """If an index is unreadable, its row shows why: damage, no version, or the time limit."""
+    """The row of an unreadable index shows the cause: damage, no version, or the time limit."""
     pages = Pages(warehouse)
     (folder,) = warehouse.root.iterdir()
 
@@ -251,7 +254,7 @@ def test_row_of_an_unreadable_index_shows_the_reason(
 
 
 def test_copied_registration_is_shown_as_gone(warehouse: Warehouse) -> None:
-    """A registration that was copied to another table is shown as gone."""
+    """The page shows a registration that was copied to another table as gone."""
     pages = Pages(warehouse)
     has = registrations(warehouse.properties("t"))
     table = {"database": "shop", "table": "u", "registrations": has}

@@ -23,7 +23,7 @@ def test_unreadable_request_gets_an_error() -> None:
 
 
 def test_unwritable_answer_becomes_an_error() -> None:
-    """If JSON cannot represent an answer, an error is sent instead, and the thread survives."""
+    """If JSON cannot represent an answer, the thread sends an error instead, and survives."""
     answer = json.loads(
         _answer(None, 7, 1, '7 1\n{"kind": "prune"}', {"prune": lambda _: {"x": {1}}})
     )
@@ -48,7 +48,7 @@ def test_a_request_in_pieces_is_put_together() -> None:
 
 
 class Driver:
-    """A fake driver, which supplies requests and receives answers."""
+    """A fake driver that supplies requests and receives answers."""
 
     def __init__(self) -> None:
         self.waiting: queue.Queue[str] = queue.Queue()
@@ -82,7 +82,7 @@ def lane_threads() -> int:
 def test_one_thread_is_always_idle(monkeypatch: pytest.MonkeyPatch) -> None:
     """Until the limit of threads is reached, each queue keeps one idle thread.
 
-    Because one thread is idle, no request waits until a thread has started.
+    Because one thread is idle, no request waits for the start of a thread.
     """
     go_on = threading.Event()
     driver = Driver()
@@ -105,7 +105,7 @@ def test_one_thread_is_always_idle(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_later_work_does_not_delay_the_answer(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """The front end sends the answer to a request before it begins the request's follow-up work."""
+    """The front end answers a request before it begins the request's follow-up work."""
     driver = Driver()
     order: queue.Queue[int] = queue.Queue()
 

@@ -1,4 +1,4 @@
-"""The writer of scan histories: where and when it writes, and what happens without permission."""
+"""Tests the writer of scan histories: where and when it writes, and missing permissions."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class Scanned:
         return f"file:{self.folder}/{database[0]}"
 
     def open_store(self, uri: str) -> LocalStore:
-        """Opens the store of a root; if permission for the root is missing, raises an error."""
+        """Opens the store of a root, or raises an error if permission for the root is missing."""
         if self.denied:
             raise DeniedError("SIEVE_PERMISSION_DENIED", uri)
         return LocalStore()
@@ -63,7 +63,7 @@ class Scanned:
 
 
 def test_databases_of_one_root_share_a_history_file(tmp_path: Path) -> None:
-    """Databases with the same root share a file of scans, without scans of dropped databases."""
+    """Databases with the same root share a file of scans. It omits scans of dropped databases."""
     driver = Scanned(tmp_path)
     for database in ("a1", "a2", "b", "gone"):
         driver.scan(database, "t")
@@ -96,7 +96,7 @@ def test_driver_without_new_scans_writes_no_file(tmp_path: Path) -> None:
 def test_driver_without_permission_warns_once(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """If a driver may not write to a root, it warns once, and tries again after new scans."""
+    """A driver without write permission for a root warns once, and tries again after new scans."""
     driver = Scanned(tmp_path)
     driver.denied = True
     for table in ("t", "u"):

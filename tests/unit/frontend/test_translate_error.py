@@ -19,7 +19,7 @@ CODE = Path(__file__).parents[3]
 
 
 class Java:
-    """Replaces a Java exception as py4j presents it: class, superclasses, state and cause."""
+    """Stands in for a Java exception in py4j: class, superclasses, state and cause."""
 
     def __init__(
         self,
@@ -72,7 +72,7 @@ RANGER = "org.apache.ranger.authorization.hadoop.exceptions.RangerAccessControlE
     ],
 )
 def test_missing_permission_is_found_by_exception_type(java: Java) -> None:
-    """If a Java exception among an error's causes means a missing permission, so does the error."""
+    """An error means a missing permission if any Java cause means a missing permission."""
     report = translate_error(spark_error(java))
     assert (report.condition, report.sql_state) == ("SIEVE_PERMISSION_DENIED", "42501")
     assert "inode=/warehouse/t" in report.message
@@ -88,7 +88,7 @@ def test_errors_of_spark_keep_their_state() -> None:
 
 
 def test_cancelled_job_cancels_the_statement() -> None:
-    """If a user cancels the Spark job of a statement, the statement's error says so."""
+    """If a user cancels a statement's Spark job, the statement's error says "canceled"."""
     job = Java("org.apache.spark.SparkException", state="XXKDA", condition="SPARK_JOB_CANCELLED")
     report = translate_error(spark_error(Java("java.lang.RuntimeException", cause=job)))
     assert (report.condition, report.sql_state) == ("SIEVE_CANCELLED", "HY008")
@@ -111,7 +111,7 @@ def test_cancelled_job_cancels_the_statement() -> None:
 def test_denied_metastore_differs_from_an_unavailable_one(
     java: Java, kind: type[SieveError], condition: str
 ) -> None:
-    """The metastore's error tells whether a permission is missing or the server is unavailable."""
+    """The metastore's error distinguishes a missing permission from an unavailable server."""
 
     def publish() -> str:
         raise spark_error(java)
@@ -129,7 +129,7 @@ def test_denied_metastore_differs_from_an_unavailable_one(
 
 
 def test_every_condition_with_a_sqlstate_exists() -> None:
-    """Each error condition to which an SQLSTATE is assigned is raised somewhere in the code."""
+    """The code raises each error condition that has an SQLSTATE."""
     raised = set()
     for folder in ("sieve", "sql_ext", "udfs"):
         for path in (CODE / folder).rglob("*"):

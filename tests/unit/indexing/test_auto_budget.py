@@ -1,4 +1,4 @@
-"""The budget ``auto``: the probes of the stopping rule, and when a build adds a map by itself."""
+"""Tests the budget ``auto``: the probes of the stopping rule, and when builds add a map."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from sieve.metadata.index_options import IndexOptions
 
 
 def test_probes_for_absent_keys_with_a_match_are_omitted() -> None:
-    """If a location contains a probe's absent key, the stopping rule omits this probe.
+    """If a location contains the "absent" key of a probe, the stopping rule omits the probe.
 
-    A probe's absent key is a random code of the whole domain, so the key can exist after all.
+    The "absent" key is a random code of the whole domain, so a location can contain it by chance.
     """
     profile: Any = SimpleNamespace(
         payback=lambda _: SimpleNamespace(price=0.5),
@@ -60,9 +60,9 @@ def test_probes_for_absent_keys_with_a_match_are_omitted() -> None:
 def test_automatic_map_has_limits(
     size: int, keys: int, rows: int, n_files: int, limit: str | None
 ) -> None:
-    """A build adds a map by itself only if the map has at most a gibibyte.
+    """A build adds a map without a user's option only if the map has at most a gibibyte.
 
-    Building an automatic map may take at most three times as long as the rest of the build.
+    The automatic map may take at most three times as long as the rest of the build.
     """
     assert map_limit(size, keys, rows, n_files) == limit
 
@@ -86,7 +86,7 @@ def test_automatic_map_has_limits(
 def test_scattered_keys_are_likely_to_get_a_map(
     options: IndexOptions, scattered: float, keys: int, table_bytes: int, likely: bool
 ) -> None:
-    """A map of scattered keys counts as likely if it may pay back and stays below all limits.
+    """A map of scattered keys counts as likely if it may pay back and is within all limits.
 
     A map that the user chose always counts as likely.
     """

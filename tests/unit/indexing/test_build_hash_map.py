@@ -32,9 +32,9 @@ HALF = -(1 << 62)
         ([(5, [1, 2]), (7, [2, 3])], (12, 3)),
         # Each of the four hashes occurs in one pair, so there are as many keys as pairs.
         ([(5, [-9, 4]), (7, [-3, 8, 20])], (12, 12)),
-        # One hash occurs in two pairs, so the number of keys is an estimate. Three of the four
-        # hashes are below the fourth. The fourth is at a quarter of the hash range, so the estimate
-        # is 3 / (1/4) = 12.
+        # One hash occurs in two pairs, so the build estimates the number of keys. Three of the four
+        # hashes are below the fourth hash. The fourth hash is at a quarter of the hash range, so
+        # the estimate is 3 / (1/4) = 12.
         ([(40, [-(1 << 63), HALF]), (60, [HALF, HALF - 1, HALF - 2])], (100, 12)),
     ],
 )
@@ -45,7 +45,7 @@ def test_keys_are_counted_by_their_smallest_hashes(
 ) -> None:
     """A build estimates the number of keys from the smallest hashes that all tasks found.
 
-    If all keys are unique, the estimated number of keys is exact; otherwise, it is approximate.
+    For unique keys, the estimated number of keys is exact. For other keys, it is approximate.
     """
     fake_frames.use(monkeypatch)
     monkeypatch.setattr(hash_map_tasks, "SKETCH", 4)
@@ -89,7 +89,7 @@ def test_pairs_have_a_part_for_each_possible_map(
 def test_collected_pairs_are_not_read_again(
     monkeypatch: pytest.MonkeyPatch, collects: bool
 ) -> None:
-    """If a build collected pairs while it read the column, it does not persist them again.
+    """If a build collected pairs while it read the column, it does not persist the pairs again.
 
     If a build has not collected pairs, it persists them when it builds the first map.
     """

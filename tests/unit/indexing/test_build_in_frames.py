@@ -38,7 +38,7 @@ def numbers(draw: np.random.Generator) -> list[Any]:
 
 
 def scattered(draw: np.random.Generator) -> list[Any]:
-    """Random keys of a wide domain, and a NULL; two of these keys are in two files each."""
+    """Random keys of a wide domain, and a NULL. Two of the keys are in two files each."""
     return [*draw.integers(-(1 << 50), 1 << 50, 59).tolist(), int(draw.integers(0, 20)), None]
 
 
@@ -121,7 +121,7 @@ class Build:
 
 @pytest.fixture
 def frames(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
-    """Replaces PySpark's frames; returns the patcher, with which a test can patch more."""
+    """Replaces PySpark's frames; returns the patcher, so a test can patch more."""
     fake_frames.use(monkeypatch)
     return monkeypatch
 
@@ -130,8 +130,8 @@ WHOLE = "counting sampling reading "
 MAPPED = "mapping writing"
 AUTO, TIGHT = IndexOptions(), IndexOptions(budget="10KB")
 ONE_TASK = [
-    # Each case lists: options, column, jobs; then the run's bytes, its files, and the mean number
-    # of files that a query for a key reads.
+    # Each case lists options, column, jobs, the run's bytes and the run's files. The last number is
+    # the mean number of files that a query for a key reads.
     (AUTO, numbers, f"{WHOLE}weighing writing", (3_643, 1, 1.0)),
     (AUTO, scattered, f"{WHOLE}weighing {MAPPED} writing", (6_009, 2, 1.01)),
     (IndexOptions("intervals", "3000B"), numbers, f"{WHOLE}writing", (2_497, 1, 1.0)),
@@ -161,7 +161,7 @@ SEVERAL_TASKS = [
 
 
 def ranges_of(cluster: Cluster) -> str:
-    """The number of partitions of each repartition in the build, in order of the calls."""
+    """For each repartition in the build, in order, the number of partitions."""
     return " ".join(c.split()[1] for c in cluster.calls if c.startswith("repartition"))
 
 
@@ -245,7 +245,7 @@ def test_a_small_table_is_indexed_without_executors(
     frames.setattr(column_profile, "MOST", sum(map(len, other.rows)) - 1)
     larger = Build(tmp_path / "large", column, options, write_file=fake_frames.write_file)
     assert "mapInArrow" in larger.cluster.calls
-    # The front end writes intervals, because they are few; executors write the maps.
+    # The front end writes intervals, because there are few of them. Executors write the maps.
     assert [row for rows in files_of(larger) for row in rows] == complete
     assert larger.cluster.calls.count("mapInArrow") < calls_of_executors.count("mapInArrow")
 

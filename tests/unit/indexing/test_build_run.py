@@ -1,4 +1,4 @@
-"""The attempts of a build: which runs it tries, and which of them it keeps or deletes."""
+"""Tests the attempts of a build: which runs the build tries, keeps and deletes."""
 
 from __future__ import annotations
 
@@ -38,20 +38,20 @@ FEW, MANY = 10_000, 400_000
 
 @dataclass
 class Attempts:
-    """Replaces Spark: each attempt writes a run whose bytes and reads the script states.
+    """Replaces Spark. A script states the bytes and reads of the run that each attempt writes.
 
     Attributes:
-        script: for each attempt, the bytes of its run and the number of files read for a key; or
-            its error.
-        made: for each attempt, its shape and three Booleans: a stopping rule was given;
-            fingerprints have a price; more cuts were read.
+        script: for each attempt, the bytes of its run and the files read for a key, or an error.
+        made: for each attempt, its shape and three flags: it has a stopping rule, its fingerprints
+            have a price, it has more cuts.
         cuts: the number of cuts that the reading step returns.
         tiling: how the files are divided into ranges.
         locations: for each attempt, the number of locations.
-        trial: for the cheapest intervals, their bytes and the number of files read for a key.
+        trial: the bytes of the cheapest intervals, and the files that they read for a key.
         scattered: the share of the sample's keys that are scattered.
-        collects: for each reading of the column, true if it also collects the pairs of a map.
-        fewest: for each reading, true if it returns the fewest cuts.
+        collects: for each reading of the column, whether the reading also collects the pairs of a
+            map.
+        fewest: for each reading, whether the reading returns the fewest cuts.
     """
 
     script: list[tuple[int, float] | Exception]
@@ -78,7 +78,7 @@ class Attempts:
         """Replaces `write_within`."""
         run = RunId(f"{len(self.made):032x}")
         LocalStore().mkdirs(run_dir(self.home, run))
-        # In place of its number of rows, the run stores the number of files read, times a hundred.
+        # The run's row count holds another number here: the files read, times a hundred.
         return replace(SAMPLE.runs[0], id=run, bytes=what[0], keys=ROWS, rows=round(what[1] * 100))
 
     def build(
@@ -193,7 +193,8 @@ def test_only_the_best_attempt_is_kept(
 ) -> None:
     """With a given budget, a build keeps only the run of the attempt that reads the fewest files.
 
-    With the budget `auto`, an attempt with more bytes is kept only if it saves enough reads.
+    With the budget `auto`, the build keeps an attempt with more bytes only if it saves enough
+    reads.
     """
     attempts = Attempts(script)
     built = attempts.build(monkeypatch, tmp_path, options)
@@ -238,7 +239,7 @@ def test_map_beyond_the_limits_is_not_built(
 
 
 def test_file_read_in_part_prevents_a_map(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """If a build read some file only in part, it makes no map.
+    """A build makes no map if it has read a file only in part.
 
     Rows of a partly read file can be in other runs.
     """
@@ -276,9 +277,9 @@ def test_chosen_map_keeps_the_usual_number_of_cuts(
 def test_omitted_map_causes_a_second_reading_of_cuts(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """If a likely map is not made, a build reads the column again.
+    """If the build then does not make a likely map, it reads the column again.
 
-    The second reading collects eight times the usual number of cuts.
+    This second reading of the column collects eight times the usual number of cuts.
     """
     attempts = Attempts([(FEW, 1.2), (FEW, 1.1)], cuts=1 << 30, scattered=1.0, trial=(FEW, 1.2))
     built = attempts.build(monkeypatch, tmp_path, IndexOptions())
@@ -290,7 +291,7 @@ def test_omitted_map_causes_a_second_reading_of_cuts(
 def test_more_cuts_are_read_if_they_may_save_reads(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, second: tuple[int, float], kept: int
 ) -> None:
-    """If more cuts may save reads, a second reading of the column collects eight times as many.
+    """If more cuts may save reads, a second reading of the column collects eight times more cuts.
 
     After two readings, the build keeps the cheaper of the two runs.
     """
@@ -316,7 +317,7 @@ def test_later_failure_deletes_the_first_run(
 
 
 def test_a_column_without_keys_has_no_run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """If a column has no keys, a build returns no run, but counts of rows and NULLs."""
+    """For a column without keys, a build returns no run, but returns counts of rows and NULLs."""
     built = Attempts([(0, 0.0)]).build(monkeypatch, tmp_path, GIVEN)
     assert (built.run, built.expected, built.width) == (None, (), 8)
     assert built.nulls.tolist() == [1] * FILES
@@ -328,10 +329,10 @@ RANGES = 4
 @pytest.mark.parametrize(
     ("granularity", "script", "locations", "kept"),
     [
-        # Every range that queries read has a match, so an index of whole files could not read fewer
+        # Every range that queries read has a match. So an index of whole files could not read fewer
         # bytes.
         ("auto", [(FEW, 1.0)], [RANGES * FILES], 1),
-        # Of 1,500 ranges that queries read, only one has a match, so an index of whole files could
+        # Of 1,500 ranges that queries read, only one has a match. So an index of whole files could
         # be better.
         ("auto", [(FEW, 1500.0), (FEW, 10.0)], [RANGES * FILES, FILES], 2),
         ("auto", [(FEW, 1500.0), (FEW, 600.0)], [RANGES * FILES, FILES], 1),
@@ -346,7 +347,7 @@ def test_ranges_or_files(
     locations: list[int],
     kept: int,
 ) -> None:
-    """If files are cut into ranges, whole files are tried only if their index could cost less.
+    """After an index of ranges, the build tries whole files only if their index could cost less.
 
     The build keeps the cheaper of the two runs.
     """

@@ -38,16 +38,16 @@ FILES = run_ref(
     file_ref(0, [(0, 9), (40, 49)], []),
     file_ref(1, [(10, 19)], [(5, 9)]),
     file_ref(2, [(20, 39)], [(-9, 4)]),
-    # The last file overlaps the codes of another file. No build writes a run whose files overlap,
-    # but CHECK must not lose a key in such a run.
+    # The last file overlaps the codes of another file. Files of a build's run never overlap, but
+    # CHECK must not lose a key even if they do.
     file_ref(3, [(45, 60)], []),
 )
 
 
 def test_a_run_of_just_the_limit_is_one_round() -> None:
-    """A run that is as large as the limit is checked in one round.
+    """CHECK checks a run of up to the limit's size in one round.
 
-    A larger run is checked in several rounds.
+    CHECK checks a larger run in several rounds.
     """
     assert len(rounds_of(FILES, FILES.bytes)) == 1
     assert len(rounds_of(FILES, FILES.bytes - 1)) > 1
@@ -91,7 +91,7 @@ def test_each_code_and_hash_is_checked_in_one_round(limit: int) -> None:
 
 
 def segment(codes: np.ndarray, location: int) -> Row:
-    """A segment that has these keys in one location, each in its own block."""
+    """A segment with the given keys in one location; each key has its own block."""
     count = len(codes)
     blocks = CSR(np.arange(count + 1), np.full(count, location, np.int32), np.ones(count, np.int64))
     first, last = int(codes[0]), int(codes[-1])
@@ -100,7 +100,7 @@ def segment(codes: np.ndarray, location: int) -> Row:
 
 
 def answers(tmp_path: Path, run: RunRef, limit: int, values: list[int | None]) -> np.ndarray:
-    """Checks values; returns the last round's numbers of rows, NULLs and NaNs, and all missed rows.
+    """Checks values; returns the last round's rows, NULLs and NaNs, and all missed rows.
 
     The run has a single location, with the number 1; its keys are `values`.
     """
@@ -139,9 +139,9 @@ def test_runs_are_checked_together_in_the_same_rounds(limit: int) -> None:
 
 
 def test_key_is_missed_only_if_no_run_finds_it(tmp_path: Path) -> None:
-    """A key counts as missed only if none of its location's runs finds the location.
+    """A key counts as missed if no run of its location finds the location.
 
-    The location has a different ordinal in each run.
+    In each run, the location has a different ordinal number.
     """
     keys = np.arange(100)
     runs = []
@@ -213,13 +213,13 @@ def test_number_of_rounds_does_not_change_missed_keys(tmp_path: Path, limit: int
     assert (len(rounds) == 1) == (limit == 1 << 20)
     values: list[int | None] = [*keys.tolist(), None]
     assert answers(tmp_path, run, limit, values).tolist() == [101, 1, 0, 2]
-    # Keys outside of all ranges, and a key of another location, are looked up by their codes. Keys
-    # that are missing from all maps are looked up by their hashes.
+    # CHECK looks up two kinds of keys by code: keys outside of all ranges, and a key of another
+    # location. CHECK looks up keys that are in no map by hash.
     sound = [5, 6, 8, 9]
     wrong = [-1, 100, 150, 205, 1000]
     counts = answers(tmp_path, run, limit, sound + wrong)
     assert counts[0] == 9
-    # If both the look-up by code and the look-up by hash miss a key, the key counts twice.
+    # A key counts twice if both its look-up by code and its look-up by hash fail.
     assert counts[3] == (5 if len(rounds) == 1 else 10)
 
 
@@ -276,7 +276,7 @@ def test_a_round_sends_128_mb() -> None:
 
 @pytest.mark.parametrize(("limit", "begins"), [(199, [LEAST, 10]), (200, [LEAST, 20])])
 def test_a_round_takes_files_up_to_its_limit(limit: int, begins: list[int]) -> None:
-    """If the limit is 200 bytes, a round contains two files of 100 bytes."""
+    """With a limit of 200 bytes, a round contains two files of 100 bytes."""
     run = run_ref(*(file_ref(k, [(10 * k, 10 * k + 9)], []) for k in range(3)))
     assert [one.codes[0] for one in rounds_of(run, limit)][:2] == begins
 
@@ -296,5 +296,5 @@ def test_a_round_takes_files_up_to_its_limit(limit: int, begins: list[int]) -> N
 def test_two_ranges_can_share_a_single_code(
     one: tuple[int, int] | None, other: tuple[int, int] | None, common: tuple[int, int] | None
 ) -> None:
-    """If two ranges have a single code in common, a round still checks this code."""
+    """If two ranges have only one code in common, a round still checks the code."""
     assert _common(one, other) == common

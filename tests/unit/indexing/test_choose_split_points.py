@@ -1,4 +1,4 @@
-"""The choice of split points: where values are split, and which prefix and digits each part has."""
+"""Tests the choice of split points: where to split, and each part's prefix and digits."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def made(
 
 
 def test_fronts_are_the_bytes_after_the_shared_prefix() -> None:
-    """A front consists of the 152 bytes after the shared prefix, padded with zeros."""
+    """A "front" consists of the 152 bytes after the shared prefix, padded with zeros."""
     fronts = Fronts(PAGES, 0)
     assert fronts.bytes.shape == (6, 152)
     assert (fronts.shared.tolist(), fronts.radix) == ([7, 6, 0, 6, 0], 14)
@@ -55,7 +55,7 @@ def test_fronts_are_the_bytes_after_the_shared_prefix() -> None:
 def test_values_are_split_where_neighbours_differ_most(
     count: int, points: list[tuple[bytes, int]], alphabet: bytes
 ) -> None:
-    """Values are split where neighbours share the fewest bytes, by points as short as possible.
+    """A split is where neighbours share the fewest bytes. Each split point is as short as possible.
 
     The digits of a code come from the bytes after the shared bytes.
     """
@@ -77,7 +77,7 @@ def test_digits_distinguish_the_values_of_each_host(count: int) -> None:
 def test_one_more_point_splits_the_group_of_most_equal_codes() -> None:
     """One more split point divides the group that has the most equal codes.
 
-    Without a second split point, two hosts with the same first two bytes share one point.
+    Without the second split point, two hosts with the same first two bytes share one point.
     """
     first = b"h00/" + b"q" * 30 + b"00"
     assert made(HOSTS, 1, 20) == Splits((Point(b"h0", 2),), b"/012q")
@@ -97,7 +97,7 @@ def test_too_many_bytes_give_no_split_points() -> None:
 
 
 def test_a_point_is_128_bytes_long_at_most() -> None:
-    """A split point has at most 128 bytes; values that differ only after these share a code."""
+    """A split point has at most 128 bytes. Values that differ only after 128 bytes share a code."""
     found = made([b"p" * 200 + b"%03d" % k for k in range(50)], 4, 0)
     assert found == Splits((Point(b"p" * 128, 128),), b"p")
 
@@ -116,7 +116,7 @@ def test_a_point_is_128_bytes_long_at_most() -> None:
     ],
 )
 def test_the_rarest_bytes_are_no_digits(text: bytes, strays: float, alphabet: bytes) -> None:
-    """The rarest bytes are left out of the alphabet while their occurrences stay below a limit.
+    """The alphabet omits the rarest bytes, as long as they occur less often than a limit.
 
     The digit 0 stands for the zero byte.
     """
@@ -126,7 +126,7 @@ def test_the_rarest_bytes_are_no_digits(text: bytes, strays: float, alphabet: by
 
 @pytest.mark.parametrize(("odd", "alphabet"), [(1, b"ab"), (2, b"ab~")])
 def test_one_value_in_two_hundred_may_have_an_odd_byte(odd: int, alphabet: bytes) -> None:
-    """A byte is left out of the alphabet if only one of 200 values has it.
+    """The alphabet omits a byte that only one of 200 values has.
 
     If two of 200 values have a byte, the alphabet contains this byte.
     """
@@ -137,7 +137,7 @@ def test_one_value_in_two_hundred_may_have_an_odd_byte(odd: int, alphabet: bytes
 
 
 def test_group_is_split_amid_its_most_similar_values() -> None:
-    """If several positions are equally good, a group is split nearest to the group's middle."""
+    """Of several equally good positions, the split is at the one nearest to the group's middle."""
     steps = [9, 9, 2, 9, 2, 9, 9, 9, 2]
     for first in (0, 3):
         fronts: Any = SimpleNamespace(shared=np.array([0] * first + steps))
@@ -147,7 +147,7 @@ def test_group_is_split_amid_its_most_similar_values() -> None:
 
 @pytest.mark.parametrize(("second", "points"), [(b"a\1", [b"", b"a\1"]), (b"a\0", [b""])])
 def test_group_joins_the_previous_one_at_a_zero_byte(second: bytes, points: list[bytes]) -> None:
-    """If a group's point would end in a zero byte, the group joins the previous group."""
+    """A group joins the previous group if its split point would end in a zero byte."""
     rows = [list(value.ljust(4, b"\0")) for value in (b"", second)]
     fronts: Any = SimpleNamespace(shared=np.array([1]), bytes=np.array(rows, np.uint8))
     groups = [choose_split_points._Group(0, 0, 1, 0), choose_split_points._Group(0, 1, 2, 2)]

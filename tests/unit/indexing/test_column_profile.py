@@ -77,9 +77,9 @@ def test_sampled_part_gets_its_share_of_the_budget(
 
 @pytest.mark.parametrize("shape", ["sieve", "map"])
 def test_maps_and_blocks_are_not_rebuilt_to_fit_a_budget(shape: str) -> None:
-    """If a map or blocks exceed their budget, a build does not make them again.
+    """A build makes maps and blocks only once, even if they exceed their budget.
 
-    A map is planned to fit its budget, and blocks are limited by an error bound.
+    The plan of a map fits the budget, and an error bound limits blocks.
     """
     assert profile().most(IndexOptions(shape, budget="20KB")) == math.inf
 
@@ -88,28 +88,28 @@ def test_maps_and_blocks_are_not_rebuilt_to_fit_a_budget(shape: str) -> None:
     ("rows", "share", "wide", "allowed"),
     [
         # The budget is the larger of a hundredth of the column and 320 KB. In a second reading,
-        # intervals get a budget that is up to eight times as large.
+        # intervals get up to eight times this budget.
         (1_000_000, 1.0, False, 320 << 10),
         (4_096_100, 1.0, False, 327_688),
         (10_000_000, 1.0, False, 800_000),
         (10_000_000, 0.5, False, 400_000),
         (10_000_000, 1.0, True, 6_400_000),
         (1_000_000, 1.0, True, 8 * (320 << 10)),
-        # The budget of intervals is limited to a tenth of the table.
+        # Intervals may have at most a tenth of the table's bytes.
         (1_000_000_000, 1.0, False, 10 * MB),
     ],
 )
 def test_second_reading_has_a_larger_budget_if_it_can_pay(
     rows: int, share: float, wide: bool, allowed: int
 ) -> None:
-    """The budget `auto` gives intervals a hundredth of the column.
+    """With the budget `auto`, intervals get a hundredth of the column.
 
     After a second reading of the column, intervals get more bytes.
     """
     found = profile(rows=rows, share=share, wide=wide)
     assert found.intervals_budget(AUTO, "auto") == allowed
-    # The number of cuts is limited to one per row, and to 1.5 per byte of budget plus 64 per
-    # location.
+    # There are two limits on the number of cuts: one per row, and 1.5 per byte of budget plus 64
+    # per location.
     assert found.most_cuts(AUTO) == min(found.sample.shown, 64 * 100 + 3 * allowed // 2)
     many = profile(rows=rows, share=share, wide=wide, shown=1 << 30)
     assert many.most_cuts(AUTO) == 64 * 100 + 3 * allowed // 2
@@ -117,7 +117,7 @@ def test_second_reading_has_a_larger_budget_if_it_can_pay(
 
 @pytest.mark.parametrize(("share", "allowed"), [(1.0, 320 << 10), (0.5, 160 << 10)])
 def test_a_likely_map_reads_the_cuts_of_a_small_column(share: float, allowed: int) -> None:
-    """If a map is likely, the first reading collects only as many cuts as for a small column.
+    """If a map is likely, the first reading collects as few cuts as for a small column.
 
     A second reading of the column has the usual budget.
     """
@@ -171,7 +171,7 @@ def test_more_cuts_are_read_once_and_within_the_budget(
 
 
 def test_a_map_finds_the_location_of_a_row() -> None:
-    """If values can share a code, `least_by_map` is the mean size of a random row's location.
+    """If values can share a code, `least_by_map` is the mean size of the location of a random row.
 
     A random row is more likely in a large location than in a small one.
     """
@@ -190,9 +190,9 @@ def test_a_map_finds_each_location_of_a_value() -> None:
 
 
 def test_bytes_that_hardly_count() -> None:
-    """A saving below a hundredth of the column, or below 8 KB if that is more, is negligible.
+    """Savings of bytes are negligible below the larger of a hundredth of the column and 8 KB.
 
-    For a sampled part of the domain, the number of negligible bytes is scaled to the part's share.
+    For a sampled part of the domain, this limit is scaled to the part's share.
     """
     assert profile().little == 80_000
     assert profile(rows=1000).little == 8 << 10

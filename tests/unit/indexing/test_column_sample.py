@@ -25,7 +25,7 @@ def test_width_of_a_value_is_its_width_in_parquet(type_name: str, width: int) ->
 
 @pytest.mark.parametrize("others", [0, 1000])
 def test_a_column_of_few_values_has_no_windows(others: int) -> None:
-    """A column with only frequent keys gets no windows: the share of its other keys is 0 of 0."""
+    """A column with only frequent keys gets no windows, because it has no other keys to sample."""
     codes = np.append(np.repeat([0, 1], 5000), np.arange(others) * 1000)
     plain, none = Encoder.for_type("int"), np.empty((0, 2), np.int64)
     sample = Sample(

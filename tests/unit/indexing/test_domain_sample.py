@@ -1,4 +1,4 @@
-"""Windows are the sampled parts of a domain; keys and queries are mapped into them."""
+"""Windows are the sampled parts of a domain. A mapping moves keys and queries into them."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def test_a_query_keeps_its_keys(
 
 
 def test_a_query_keeps_its_keys_between_windows() -> None:
-    """If keys of a query are between windows, they are mapped to the end of the previous window.
+    """Keys of a query that are between windows are mapped to the end of the previous window.
 
     Keys between windows that no query looks for are dropped.
     """
@@ -111,7 +111,7 @@ def test_the_share_is_that_of_the_keys(shape: str, share: float) -> None:
 def test_a_key_of_many_rows_is_always_seen() -> None:
     """The windows contain each frequent key. The rows of a frequent key represent only this key.
 
-    The rows of a key that is not frequent also represent keys between the windows.
+    The rows of any other key also represent keys between the windows.
     """
     random = np.random.default_rng(6)
     sample = np.append(np.full(20_000, 77_777), random.integers(0, 1 << 20, 20_000))
@@ -130,7 +130,7 @@ def test_a_key_of_many_rows_is_always_seen() -> None:
 def test_a_key_is_heavy_from_half_a_stratum_on(others: int, seen: bool) -> None:
     """A key is frequent if at least one row in 64 has the key.
 
-    There are 32 strata, so a key that fills half of a stratum has one row in 64.
+    There are 32 strata. So a key that fills half of a stratum has one row in 64.
     """
     sample = np.append(np.full(1000, 77_777), np.arange(1000 * others) * 1000 + 10**8)
     domain_sample, query_model = zoom_of(sample, 0.01)
@@ -139,7 +139,7 @@ def test_a_key_is_heavy_from_half_a_stratum_on(others: int, seen: bool) -> None:
 
 
 def test_windows_without_a_key_have_no_model() -> None:
-    """If windows contain no key, they have no query model, and a build has nothing to index."""
+    """Windows without a key have no query model, and a build has nothing to index."""
     query_model = QueryModel.of_sample(np.array([10, 20, 30]))
     between = DomainSample(np.array([12]), np.array([18]), NOTHING, 0.1)
     assert between.of_mass(query_model) is None
@@ -148,7 +148,7 @@ def test_windows_without_a_key_have_no_model() -> None:
 
 
 def test_ends_of_a_query_are_within_windows() -> None:
-    """Each end of a query lies in a window, with keys on both sides of this end."""
+    """Each end of a query lies in a window, and the window has keys on both sides of the end."""
     sample = np.arange(0, 1_000_000, 10)
     asked = np.array([[300_000, 700_000]], np.int64)
     domain_sample, _ = zoom_of(sample, 0.2, asked)
@@ -157,7 +157,7 @@ def test_ends_of_a_query_are_within_windows() -> None:
 
 
 def test_the_outermost_windows_reach_to_the_ends_of_all_codes() -> None:
-    """Codes beyond the sampled keys are in the outermost windows, and in no other window."""
+    """Codes beyond the sampled keys are only in the outermost windows."""
     sample = np.arange(0, 1_000_000, 10)
     ends = np.array([[sample[0], sample[0]], [sample[-1], sample[-1]]], np.int64)
     domain_sample, _ = zoom_of(sample, 0.1, ends)
@@ -175,7 +175,7 @@ def test_window_model_has_the_shares_of_codes_and_keys() -> None:
 
 
 def test_a_window_begins_at_the_least_code_of_its_share() -> None:
-    """`_code_at` returns the least code up to which the model expects this share of queries."""
+    """`_code_at` returns the least code at which the expected queries reach a given share."""
     for sample in (np.arange(0, 10**6, 7), np.array([LEAST, -5, 0, 1 << 40, GREATEST])):
         query_model = QueryModel.of_sample(sample)
         share = np.array([0.01, 0.3, 0.5, 0.77, 0.99])
@@ -186,7 +186,7 @@ def test_a_window_begins_at_the_least_code_of_its_share() -> None:
 
 
 def test_keys_after_a_window_are_mapped_to_its_end() -> None:
-    """If keys of a query are after a window, they are mapped to the end of this window.
+    """Keys of a query that are after a window are mapped to the end of the window.
 
     Keys before the first window are dropped.
     """

@@ -1,4 +1,4 @@
-"""If a build fails on a file that Spark does not name, a search finds this file."""
+"""If a build fails at a file and Spark's error does not name the file, a search finds it."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ COLUMN = Column(("id",), "bigint")
 
 
 class Reads:
-    """Replaces reading: fails if a bad file is read.
+    """Stands in for the reading of files, and fails at a bad file.
 
     Records how many files each reading reads.
     """
@@ -52,7 +52,7 @@ def read(message: str, cancelled: Exception | None = None) -> None:
 
 @pytest.mark.parametrize("bad", range(5))
 def test_the_file_that_fails_is_named(monkeypatch: pytest.MonkeyPatch, bad: int) -> None:
-    """The search finds the unreadable file; each reading halves the number of suspected files."""
+    """The search finds the unreadable file. Each reading halves the number of suspected files."""
     reads = Reads(monkeypatch, bad=[bad])
     with pytest.raises(UnavailableError, match=rf"part-{bad} of table d\.t cannot be read"):
         read("a footer is damaged")
@@ -60,7 +60,7 @@ def test_the_file_that_fails_is_named(monkeypatch: pytest.MonkeyPatch, bad: int)
 
 
 def test_error_without_a_bad_file_is_raised_unchanged(monkeypatch: pytest.MonkeyPatch) -> None:
-    """If an error names a file, is transient, or is not a read error, it is raised unchanged."""
+    """The build raises an error unchanged if it names a file, is transient, or is no read error."""
     Reads(monkeypatch, bad=[])
     with pytest.raises(PySparkException, match="transient"):
         read("transient")
@@ -87,7 +87,7 @@ def test_error_without_a_bad_file_is_raised_unchanged(monkeypatch: pytest.Monkey
 def test_only_reader_errors_count_as_failed_files(
     monkeypatch: pytest.MonkeyPatch, error: Exception | None, reader: bool, fails: bool | None
 ) -> None:
-    """A file is unreadable only if Spark's reader fails while it reads all rows of the file."""
+    """A file counts as unreadable if Spark's reader fails while it reads all rows of the file."""
     steps: list[Any] = []
 
     class Rows:

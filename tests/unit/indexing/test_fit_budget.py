@@ -16,7 +16,7 @@ from sieve.segments.stopping_rule import Stop
 
 @pytest.mark.parametrize(("shape", "weight"), [("map", 0.5), ("auto", 1.0)])
 def test_the_model_of_intervals(monkeypatch: pytest.MonkeyPatch, shape: str, weight: float) -> None:
-    """With a map, only range queries give intervals a value; ranges are three of six query kinds.
+    """With a map, only range queries (three of six query kinds) give intervals a value.
 
     Without a map, all six kinds of query give intervals a value.
     """
@@ -52,7 +52,7 @@ def test_intervals_are_tried_before_they_are_written(
 ) -> None:
     """If several tasks make the intervals, the build first estimates their bytes and reads.
 
-    If one task makes the intervals, the build estimates them only if a map is likely.
+    If one task makes the intervals, the build estimates both only if a map is likely.
     """
     asked: list[float] = []
     monkeypatch.setattr(build_tasks, "CUTS_PER_TASK", 10)
@@ -83,9 +83,9 @@ def test_a_run_has_a_file_for_each_task_of_cuts(cuts: int, share: float, files: 
 def test_intervals_next_to_a_map_are_written_once(
     monkeypatch: pytest.MonkeyPatch, shape: str
 ) -> None:
-    """If the index has a map, intervals are written once, at the given price.
+    """With a map, the build writes intervals once, at a given price per byte.
 
-    Without a map, a task searches for the price while it writes intervals.
+    Without a map, a task searches for the price per byte while it writes intervals.
     """
     written: list[str] = []
     for name in ("write_stretches", "write_whole", "write_until"):

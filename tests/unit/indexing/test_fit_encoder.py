@@ -1,4 +1,4 @@
-"""The choice of an encoder: at a low cost, its codes must distinguish most values of a sample."""
+"""Tests the choice of an encoder: cheap codes that distinguish most values of a sample."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def chosen(type_name: str, values: list[object], rows: int | None = None) -> Enc
 
 
 def share_of_distinct_codes(encoder: Encoder, values: list[object]) -> float:
-    """Divides the number of distinct codes by the number of distinct values."""
+    """The number of distinct codes, divided by the number of distinct values."""
     array = pa.array(values, pa.decimal128(38, 2) if isinstance(values[0], Decimal) else None)
     return len(np.unique(encoder.encode(array).codes)) / len(set(values))
 
@@ -84,7 +84,7 @@ def test_column_larger_than_its_sample_has_finer_codes():
 
 
 def test_split_points_grow_with_the_column_up_to_a_limit():
-    """The larger a column is, the more bytes its split points may have, up to a limit.
+    """The limit on a column's split points, in bytes, grows with the column up to a maximum.
 
     In a small column, split points have at most a kilobyte.
     """
@@ -102,7 +102,7 @@ def test_split_points_grow_with_the_column_up_to_a_limit():
 
 
 def test_stray_bytes_do_not_widen_the_digits():
-    """Bytes that occur in one value of a thousand do not become digits."""
+    """A byte that occurs in one value of a thousand does not become a digit."""
     odd = [f"{host}articles/ÄÖÜ~{n}" for n, host in enumerate(HOSTS * 3)]
     encoder = chosen("string", URLS + odd)
     assert encoder.splits is not None
@@ -187,8 +187,8 @@ def test_more_and_more_split_points_are_tried(
 ) -> None:
     """A build tries more and more split points until their codes distinguish the values.
 
-    Two limits bound the number of points: the bytes of the sample, and the bytes allowed for
-    points.
+    Two limits bound the number of points: the bytes of the sample, and the bytes that points may
+    have.
     """
     asked: list[int] = []
     split = module.split
@@ -240,9 +240,9 @@ def test_split_points_take_a_thousandth_of_the_column(
 
 
 def test_sample_of_the_whole_column_reserves_no_bit() -> None:
-    """If the sample is the whole column, codes reserve no bits for values outside of the sample.
+    """If the sample is the whole column, codes need no bits for values outside of the sample.
 
-    If all values differ, one more bit is reserved each time the number of rows doubles.
+    If all values differ, codes reserve one more bit for each doubling of the rows.
     """
     values = pa.chunked_array([pa.array(range(1000))])
     spare = [module._spare_bits(values, rows) for rows in (0, 1000, 2000, 4000)]
@@ -253,7 +253,7 @@ def test_sample_of_the_whole_column_reserves_no_bit() -> None:
 def test_another_encoder_must_gain_more_than_a_little(
     monkeypatch: pytest.MonkeyPatch, gain: float, taken: bool
 ) -> None:
-    """Another encoder replaces the plain one only if it distinguishes sufficiently more values."""
+    """An encoder replaces the plain encoder if it distinguishes sufficiently more values."""
     for type_name, values in (("string", URLS), ("decimal(38,2)", [Decimal(k) for k in range(9)])):
         asked: list[Encoder] = []
 

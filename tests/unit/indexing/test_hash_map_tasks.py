@@ -38,7 +38,7 @@ def pairs(n: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def test_each_range_makes_the_map_of_its_pairs() -> None:
-    """For each range of signed hashes, one map is made of the pairs from all tasks."""
+    """For each range of signed hashes, the build makes one map from the pairs of all tasks."""
     hashes, locations = pairs(5_000)
     batches = [packed(hashes[at::2], locations[at::2], 3) for at in (0, 1)]
     for batch in batches:
@@ -58,7 +58,7 @@ def test_each_range_makes_the_map_of_its_pairs() -> None:
 
 
 def test_distinct_hashes_are_counted() -> None:
-    """A sketch counts distinct hashes: exactly if all hashes fit into it, otherwise within 6 %.
+    """A sketch counts distinct hashes: exactly if it has room for all, otherwise within 6 %.
 
     If a hash occurs more than twice, the sketch contains it only twice.
     """
@@ -77,7 +77,7 @@ def test_distinct_hashes_are_counted() -> None:
 
 
 def test_sketches_of_tasks_become_one() -> None:
-    """If the sketches of tasks are merged in any order, the result is the sketch of all pairs."""
+    """A merge of the tasks' sketches, in any order, gives the sketch of all pairs."""
     hashes, locations = pairs(20_000)
     hashes = np.append(hashes, hashes[:7_000])
     locations = np.append(locations, locations[:7_000])
@@ -121,9 +121,9 @@ def test_unique_keys_fit_a_map_for_unique_keys(seed: int) -> None:
 @pytest.mark.parametrize("zoomed", [False, True])
 @pytest.mark.parametrize("type_name", ["bigint", "string"])
 def test_each_value_is_packed_once_per_location(type_name: str, zoomed: bool) -> None:
-    """If a location contains a value several times, the pair of hash and location is packed once.
+    """A task packs each pair of hash and location once, even if a location repeats a value.
 
-    NULLs, values outside of the windows, and unproven locations are left out.
+    A task omits NULLs, values outside of the windows, and unproven locations.
     """
     encoder, text = Encoder(type_name), type_name == "string"
     files = [["b", "a", None, "b", "d"], ["c"], ["d", "b"]]
@@ -184,7 +184,7 @@ def test_map_needs_three_percent_more_than_estimated() -> None:
     ("n", "maps"), [(1, 1), (1 << 19, 1), ((1 << 19) + 1, 2), (1 << 20, 2), ((1 << 20) + 1, 3)]
 )
 def test_a_map_has_half_a_million_pairs_at_most(n: int, maps: int) -> None:
-    """A map has at most half a million pairs, so that it mostly fits into the cache of a core."""
+    """A map has at most half a million pairs, so the map mostly fits into the cache of a core."""
     assert fit_maps(n, n, LOCATIONS, 1 << 30)[0] == maps
 
 
@@ -195,15 +195,14 @@ def test_a_map_has_half_a_million_pairs_at_most(n: int, maps: int) -> None:
         (4000, 1e6, 2),
         (30_000, 1e6, 5),
         (30_000, 2000, 5),
-        # For 1,000 keys, one bit of fingerprint needs 147 bytes, and halves the reads for absent
-        # keys.
+        # For 1,000 keys, one fingerprint bit needs 147 bytes, and halves the reads for absent keys.
         (30_000, 100, 4),
         (30_000, 0.0, 0),
         (0, 1e6, 0),
     ],
 )
 def test_fingerprints_have_the_bits_that_pay_back(pairs: int, worth: float, bits: int) -> None:
-    """Fingerprints get one more bit as long as the bit costs less than the reads that it saves.
+    """Fingerprints get more bits, as long as the next bit costs less than the reads that it saves.
 
     Fingerprints save reads only in queries for absent keys.
     """
@@ -212,7 +211,7 @@ def test_fingerprints_have_the_bits_that_pay_back(pairs: int, worth: float, bits
 
 
 def test_fingerprints_that_pay_back_keep_the_budget() -> None:
-    """If more fingerprint bits would pay back, the budget still limits their number."""
+    """The budget limits the number of fingerprint bits, even if more bits would pay back."""
     least = estimate_bytes(1000, LOCATIONS, 1, 1000, 4000)
     assert fit_maps(4000, 1000, LOCATIONS, round(least / 0.97) + 1, 1e6) == (1, 1)
 

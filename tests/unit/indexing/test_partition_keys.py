@@ -1,4 +1,4 @@
-"""Partition keys: numbers, each of which Spark's hash partitioning moves to its own partition."""
+"""Tests partition keys: numbers that Spark's hash partitioning moves to given partitions."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import pytest
 
 from sieve.indexing.partition_keys import _murmur3, partition_keys
 
-# These are the results of SELECT hash(id) for INT values on Spark 4.1.
+# These are results of SELECT hash(id) on Spark 4.1, where `id` is an INT.
 HASHES = {
     0: 933211791, 1: -559580957, 2: 1765031574, 41: -1080649125, 1000003: 45861451, -1: -1604776387,
     -77: 771921660, 2147483647: 133916647, -2147483648: 723455942,

@@ -61,7 +61,7 @@ class Halves:
 
 
 def test_reads_are_counted_in_locations_and_in_bytes() -> None:
-    """Expected reads count the locations read, the matching locations, and the bytes of both."""
+    """Expected reads count read locations and matching locations, and the bytes of each group."""
     of = profile()
     probes = make_probes(of.sample)
     low = probes.intervals[:, 0] < 500_000
@@ -85,9 +85,9 @@ def test_reads_are_counted_in_locations_and_in_bytes() -> None:
 
 
 def test_probes_of_columns_with_many_keys_per_row_ignore_frequency() -> None:
-    """If rows can have several keys, rare and frequent keys are probed equally often.
+    """If rows can have several keys, a build probes rare and frequent keys equally often.
 
-    If each row has one key, a key is probed as often as it occurs.
+    If each row has one key, a build probes a key as often as the key occurs.
     """
     codes = np.concatenate([np.zeros(9_000, np.int64), np.arange(1000) * 1000])
     for by_key, share in ((True, 0.0), (False, 0.9)):
@@ -97,7 +97,7 @@ def test_probes_of_columns_with_many_keys_per_row_ignore_frequency() -> None:
 
 
 def test_least_reads_of_a_stopping_rule_are_bytes() -> None:
-    """In a stopping rule, the least reads are bytes, divided by the mean size of a file."""
+    """A stopping rule states the least reads as bytes, divided by the mean size of a file."""
     of = profile()
     probes = make_probes(of.sample)
     hits = np.ones((2, len(probes.kinds)), np.int64)
@@ -108,19 +108,19 @@ def test_least_reads_of_a_stopping_rule_are_bytes() -> None:
 
 
 def test_map_finds_the_file_of_the_value() -> None:
-    """If values share a code, a map reads one file per value, which is mostly the large file."""
+    """If values share a code, queries with a map read one file per value, mostly the large file."""
     exact, vague = profile(), profile(Encoder("string"))
     of_a_row = (3 * 1 + 97**2) / 25**2 / 4
     assert vague.least_by_map(4.0) == pytest.approx(of_a_row, rel=1e-5)
     assert vague.least_by_map(0.5) == 0.5
     assert exact.least_by_map(4.0) == 4.0
     assert replace(vague, sizes=np.full(4, MB)).least_by_map(4.0) == 1.0
-    # Every query for a key reads the large file, which contains the key, so a map could not read
-    # less.
+    # Every query for a key reads the large file. This file contains the key, so a map could not
+    # read less.
     near = [Expected("present", 1.2, 1.1, 4.0, 95 * MB, 94.5 * MB)]
     assert not map_may_pay(vague, near, 1_000_000, 1 << 30)
     assert plan_map(vague, IndexOptions(), near, 1_000, 100) is None
-    # The queries read as many files as those above, but the large file mostly has no match.
+    # The queries read as many files as the queries above, but the large file mostly has no match.
     far = [Expected("present", 1.2, 1.1, 4.0, 95 * MB, 2 * MB)]
     assert map_may_pay(exact, far, 1_000_000, 1 << 30)
     assert plan_map(exact, IndexOptions(), far, 1_000, 100) is not None
@@ -130,7 +130,7 @@ KEYS, ENOUGH = 1000, 100_000
 
 
 def may_pay(files: float, exact: float, *, budget: int = ENOUGH, of: str = "bigint") -> bool:
-    """Returns whether a map may pay if queries read `files` files, `exact` of them with the key."""
+    """Returns whether a map may pay, if `exact` of the `files` files read contain the key."""
     ten = replace(profile(Encoder(of)), sizes=np.full(10, MB))
     told = [
         Expected("absent", 9.0, 0.0, 10.0, 9.0 * MB, 0.0),
@@ -140,7 +140,7 @@ def may_pay(files: float, exact: float, *, budget: int = ENOUGH, of: str = "bigi
 
 
 def test_map_pays_if_intervals_read_files_without_the_key() -> None:
-    """A map may pay only if it fits its budget, and if intervals find files without the key."""
+    """A map may pay if it fits the budget, and if intervals also find files without the key."""
     assert may_pay(3.0, 1.0)
     assert not may_pay(3.0, 3.0)
     assert not may_pay(3.0, 1.0, budget=10)
@@ -151,7 +151,7 @@ def test_map_pays_if_intervals_read_files_without_the_key() -> None:
 
 
 def test_map_distinguishes_values_of_one_code() -> None:
-    """If values share a code, a map may pay even if all files that queries read have this code."""
+    """If values share a code, a map may pay even if all files read have the queried code."""
     assert may_pay(3.0, 3.0, of="string")
     assert not may_pay(1.0, 1.0, of="string")
 
@@ -161,7 +161,7 @@ def test_map_distinguishes_values_of_one_code() -> None:
 def test_map_narrows_the_reads_of_probes_for_one_key(
     has_maps: bool, together: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """For a probe of one key, a map excludes locations by hash before reads are counted.
+    """For a probe of one key, only locations that the map finds by hash count as reads.
 
     For a probe of a range, each location that the intervals find counts as a read.
     """
@@ -184,8 +184,8 @@ def test_map_narrows_the_reads_of_probes_for_one_key(
     kept = [1, 2, 4, 2] if has_maps else [7, 3, 5, 2]
     assert read.tolist() == kept
     assert size.tolist() == [100 * n * (n - 1) // 2 for n in kept]
-    # Probes are looked up in ascending order of their keys, then of their signed hashes, in batches
-    # that fit into memory.
+    # The build looks up probes in batches that fit into memory, in ascending order: first of keys,
+    # then of signed hashes.
     order = [[2, 3, 5, 7], [2, 4, 1]] if has_maps else [[2, 3, 5, 7]]
     assert asked == [
         some[at : at + together] for some in order for at in range(0, len(some), together)

@@ -1,4 +1,7 @@
-"""Tests the build step that reads a column; it returns cuts, counts, hits of probes, and pairs."""
+"""Tests the build step that reads a column.
+
+This step returns cuts, counts, hits of probes, and pairs.
+"""
 
 from __future__ import annotations
 
@@ -52,7 +55,7 @@ def test_distinct_keys_are_counted_in_any_order(order):
 
 
 def test_damaged_record_is_counted_but_not_as_a_row():
-    """A damaged record is counted as damaged, and not as a row.
+    """A damaged record counts as damaged, and not as a row.
 
     The input marks a damaged record by the number -1 minus its location's number.
     """
@@ -73,7 +76,7 @@ def test_damaged_record_is_counted_but_not_as_a_row():
     ("partial", "whole"), [([0, 0, 0], None), ([0, 1, 0], [0, 2]), ([1, 1, 1], [])]
 )
 def test_whole_lists_the_completely_read_locations(partial: list[int], whole: list[int] | None):
-    """`whole` lists the locations that were read in full; it is None if all locations were."""
+    """`whole` lists the locations read in full. The value None means all locations."""
     none = np.zeros(3, np.int64)
     flags = np.array(partial, np.bool_)
     seen = Seen(none, none, none, none, none, none, flags, (0, 0, 0), 0)
@@ -81,7 +84,7 @@ def test_whole_lists_the_completely_read_locations(partial: list[int], whole: li
 
 
 def test_large_locations_are_cut_more_finely():
-    """A large file gets more cuts, because each gap between them lets queries skip more bytes."""
+    """A large file gets more cuts, because each gap between its cuts saves more bytes."""
     keys = np.concatenate([np.arange(100), np.arange(1_000, 1_100), np.arange(50_000, 50_100)])
     model = QueryModel.of_sample(keys)
     cutting = cut_tasks.Cutting(np.array([10, 10_000, 0]), model, 20.0, 1 << 20, 600)
@@ -90,7 +93,7 @@ def test_large_locations_are_cut_more_finely():
 
 
 def test_probes_count_matching_locations_and_their_bytes():
-    """For each probe, a task counts the locations that match it, and their bytes."""
+    """For each probe, a task counts the matching locations and their bytes."""
     rows = pa.RecordBatch.from_arrays(
         [pa.array([5, 6, 7, 6, 9]), pa.array([0, 0, 2, 3, 3], pa.int32())], names=["v", "location"]
     )

@@ -1,4 +1,4 @@
-"""What a refresh reuses: which runs and slots it keeps, and when it rebuilds all runs."""
+"""Tests what a refresh reuses: runs and slots that it keeps, and when it rebuilds all runs."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def test_changed_and_young_files_are_read_again() -> None:
 
 
 def test_grown_file_keeps_its_slots_and_counts() -> None:
-    """If rows were appended to a file, the file keeps its slots and the counts of its old content.
+    """A file with appended rows keeps its slots and the counts of its old content.
 
     If a refresh removes runs, the slot numbers of later runs decrease.
     """
@@ -136,13 +136,13 @@ def test_many_deltas_are_read_again_as_one(deltas: int, left: int) -> None:
     ],
 )
 def test_base_that_is_too_small_is_rebuilt(files: range, whole: bool) -> None:
-    """All runs are rebuilt if the base run is small compared with the table, or lost many files."""
+    """A refresh rebuilds all runs if the base run is small for the table, or lost many files."""
     base, known = version(100)
     assert (plan_reuse(base, known, table(files)) is NOTHING) == whole
 
 
 def test_files_without_a_run_are_kept() -> None:
-    """A refresh does not read unchanged files again, even if they have no keys or are unproven."""
+    """A refresh reads no unchanged file again, even a file without keys or an unproven file."""
     base, known = version(4)
     known.slots[1:3] = -1
     known.states[1], known.lengths[1] = FileState.UNPROVEN, 0
@@ -156,7 +156,7 @@ def test_files_without_a_run_are_kept() -> None:
 
 
 def test_version_is_current_until_a_young_file_is_stable() -> None:
-    """If a file was too young, the version counts as current only until that file is stable."""
+    """A version with a file that was too young counts as current until the file is stable."""
     _, known = version(3)
     known.states[2], known.lengths[2] = FileState.RACY, 0
     assert is_current(known, table(range(3), young=[2]))
@@ -182,7 +182,7 @@ def test_one_run_without_removed_locations_needs_no_compaction() -> None:
 
 
 def test_runs_of_returns_the_run_of_each_slot() -> None:
-    """`runs_of` returns the number of each slot's run; for a file without keys, it returns -1."""
+    """`runs_of` returns the run number of each slot, and -1 for a file without keys."""
     base, _ = version(3, 2)
     slots = np.array([[0, -1], [2, 3], [4, -1], [-1, -1]])
     assert runs_of(slots, base.runs).tolist() == [[0, -1], [0, 1], [1, -1], [-1, -1]]

@@ -1,4 +1,4 @@
-"""Which rows a build counts in order to check that it read each file in full."""
+"""Tests which rows a build counts to check that it has read each file in full."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ FILES = [DataFile("file:/a", 100, 7), DataFile("file:/b", 200, 0)]
 def test_rows_are_counted_if_metadata_has_counts(
     format_name: str, kind: str | None, expected: object
 ) -> None:
-    """If a format has no row counts, or rows have several keys, row counts are not checked."""
+    """A build does not check row counts if a format has none, or if rows have several keys."""
     table: Any = SimpleNamespace(info=SimpleNamespace(format_name=format_name))
     column: Any = SimpleNamespace(kind=kind)
     assert rows_to_count(table, FILES, WHOLE, column) is expected

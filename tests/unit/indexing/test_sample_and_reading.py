@@ -63,7 +63,7 @@ def test_sample_of_a_small_column_is_the_column() -> None:
 
 
 def test_text_has_the_width_and_the_hash_of_whole_values() -> None:
-    """In the sample, long texts are truncated, but their widths and hashes are of the whole texts.
+    """The sample truncates long texts, but has the widths and hashes of the whole texts.
 
     NULL has no width.
     """
@@ -78,7 +78,7 @@ def test_text_has_the_width_and_the_hash_of_whole_values() -> None:
 
 @pytest.mark.parametrize(("counted", "rows"), [(None, 0), (0, 0), (12, 12)])
 def test_sample_without_rows_has_row_count_and_encoder(counted: int | None, rows: int) -> None:
-    """If no row is drawn, the sample has the format's row count and the type's plain encoder."""
+    """A sample without rows has the format's row count and the type's plain encoder."""
     found = sampled(values(pa.int64(), [], []), "bigint", counted)
     assert (found.rows, found.shown, found.width) == (rows, rows, 8)
     assert (found.query_model, len(found.codes), len(found.hashes)) == (None, 0, 0)
@@ -188,9 +188,9 @@ EXACT = [4, 2, 0, 1, 1, 3, 0]
 
 
 def test_every_kind_of_row_is_counted() -> None:
-    """For each location, rows, NULLs and NaNs are counted; its least and greatest key are recorded.
+    """For each location, the reading counts rows, NULLs and NaNs, and finds the ends of the keys.
 
-    For each probe, the matching locations are counted, and so are their bytes.
+    For each probe, the reading counts the matching locations and their bytes.
     """
     _, seen, _ = read(EXACT)
     assert seen.rows.tolist() == [4, 2, 0, 1, 1, 2, 1, 0]
@@ -240,7 +240,7 @@ def test_partly_read_location_has_no_cuts(
 
 @pytest.mark.parametrize("type_name", ["int", "string"])
 def test_pairs_are_read_with_the_cuts(type_name: str) -> None:
-    """If files are read whole, the pairs of maps are collected in the reading that makes cuts.
+    """If the build reads files whole, one reading collects the cuts and the pairs of maps.
 
     The pairs for maps are divided into one part for each possible map.
     """
@@ -268,9 +268,9 @@ def test_pairs_are_read_with_the_cuts(type_name: str) -> None:
 
 
 def test_scattered_keys_have_neighbours_elsewhere() -> None:
-    """The share of scattered keys is the share of neighbouring keys without a common location.
+    """The share of scattered keys: how many pairs of neighbouring keys have no common location.
 
-    Each key counts once; if there is only one key, the share is 0.
+    Each key counts once. With only one key, the share is 0.
     """
     for pairs, share in (
         ([], 0.0),

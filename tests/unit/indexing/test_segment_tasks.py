@@ -89,9 +89,9 @@ def listed(some: Intervals) -> list[tuple[int, ...]]:
 
 
 def test_unpacked_cuts_equal_the_packed_cuts() -> None:
-    """If cuts are packed and unpacked, they are unchanged; a packed cut has 36 bytes.
+    """Packing and unpacking leave cuts unchanged. A packed cut has 36 bytes.
 
-    If there are several packed values, they are unpacked to one list.
+    Several packed values are unpacked to one list.
     """
     far = (-(1 << 63), (1 << 63) - 1, (1 << 31) - 1, 1 << 40, 1 << 50)
     some, more = intervals((1, 2, 3, 4, 5), far), intervals((6, 7, 8, 9, 10))

@@ -40,7 +40,7 @@ def rows(master: str) -> Frame:
 def test_remote_executors_must_prove_that_they_see_files(
     master: str, witness: str, proves: bool
 ) -> None:
-    """Remote executors must prove that they see local files; HDFS and S3 count as shared."""
+    """Remote executors must prove that they see the driver's files. HDFS and S3 count as shared."""
     given = rows(master)
     if not proves:
         assert seen_by_all(given, witness) is given

@@ -14,7 +14,7 @@ from sieve.tables.data_file import DataFile, FileCuts
 
 MB = 1 << 20
 GROUPS = {0: FileCuts((20 * MB, 40 * MB), 900), 1: FileCuts((), 800), 3: None}
-"""The cut offsets of each file and the length of its footer; None for a file that is read whole."""
+"""The cut offsets and the footer length of each file. For a file that is read whole, None."""
 
 
 def table(format_name: str = "parquet", **parts: str) -> Any:
@@ -67,7 +67,7 @@ def test_large_file_is_cut_at_its_row_groups() -> None:
 
 
 def test_no_setting_makes_empty_ranges() -> None:
-    """Even if the setting for the size of ranges is 0, no range of a text file is empty."""
+    """No range of a text file is empty, even if the setting for the size of ranges is 0."""
     (some,) = tile(table("csv"), [0], [DataFile("file:/t/0", 301, 7)], IndexOptions(), 0).cuts
     assert some == (100, 200, 300)
 
@@ -97,7 +97,7 @@ def test_text_is_cut_at_equal_steps() -> None:
     ],
 )
 def test_text_whose_lines_depend_on_splits_is_not_cut(parts: dict[str, str], is_cut: bool) -> None:
-    """Text whose lines depend on where Spark splits the file is not cut.
+    """A build does not cut text if its lines depend on where Spark splits the file.
 
     Examples are long separators, and encodings in which a line feed's byte is part of other
     characters.

@@ -32,7 +32,7 @@ def test_values_of_all_locations_are_in_all(values: int, share: float) -> None:
 
 @pytest.mark.parametrize("share", [1.0, 0.2])
 def test_values_of_one_location_are_in_one(share: float) -> None:
-    """If each value is in one location, the estimate is 1, however many rows have the value."""
+    """If each value is in one location, the estimate is 1, for any number of rows per value."""
     values = np.arange(20_000)
     assert spread(values // 400, values // 400, share) == pytest.approx(1.0)
     assert spread(values, values % LOCATIONS, share) == pytest.approx(1.0)
@@ -46,7 +46,7 @@ def test_frequent_values_count_more() -> None:
 
 
 def test_frequent_values_count_once_by_key() -> None:
-    """With `by_key`, a frequent value counts as much as a rare value."""
+    """With `by_key`, frequent and rare values count equally."""
     hashes = np.array([1] * 90 + [2], np.uint64)
     locations = np.array([*range(90), 7], np.int64)
     assert value_spread(hashes, locations, 1.0, by_key=True) == 45.5

@@ -1,6 +1,7 @@
-"""The contents of a version: if a build may have misread a file, the file is unproven.
+"""Tests the contents of a version.
 
-An unproven file changed during the build, or was read only in part.
+If a build may have misread a file, the version lists the file as unproven. An unproven file changed
+during the build, or was read only in part.
 """
 
 from __future__ import annotations
@@ -125,7 +126,7 @@ def proven(locations: Locations) -> dict[str, bool]:
 
 
 def test_unchanged_files_are_proven(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """If a file is the same before and after it is read, it is proven."""
+    """A file is proven if it is the same before and after the build reads it."""
     files = [data_file("a"), data_file("b")]
     made, locations = build(monkeypatch, tmp_path, Listed(files), [3, 4])
     assert proven(locations) == {"a": True, "b": True}
@@ -145,7 +146,7 @@ def test_unchanged_files_are_proven(monkeypatch: pytest.MonkeyPatch, tmp_path: P
 def test_file_changed_during_the_build_is_unproven(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, after: list[DataFile]
 ) -> None:
-    """If a file changed during the build, it is unproven.
+    """A file that changed during the build is unproven.
 
     The build may have read the file's old bytes, its new bytes, or some of both.
     """
@@ -171,7 +172,7 @@ def test_advice_on_damaged_records_is_about_one_index(
 def test_file_deleted_during_the_build_is_not_listed(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """If a file disappeared during the build, it is not listed.
+    """The version does not list a file that disappeared during the build.
 
     If a deleted file appears again, the next refresh reads it.
     """
@@ -185,7 +186,7 @@ def test_file_deleted_during_the_build_is_not_listed(
 def test_file_added_during_the_build_is_not_listed(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """If a file appeared during the build, it is not listed."""
+    """The version does not list a file that appeared during the build."""
     before = [data_file("a")]
     _, locations = build(monkeypatch, tmp_path, Listed(before, [*before, data_file("b")]), [3])
     assert proven(locations) == {"a": True}
@@ -205,7 +206,7 @@ def test_a_file_read_in_part_proves_nothing(
 
 
 def test_a_file_without_rows_may_be_proven(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """A file with 0 rows can be proven; a row count of -1 means that a file is unproven."""
+    """A file with 0 rows can be proven. The row count -1 marks an unproven file."""
     files = [data_file("a"), data_file("b")]
     _, locations = build(monkeypatch, tmp_path, Listed(files), [0, 4])
     assert proven(locations) == {"a": True, "b": True}
@@ -267,7 +268,7 @@ def test_build_fails_if_the_reader_changes(monkeypatch: pytest.MonkeyPatch, tmp_
 def test_csv_is_refused_if_values_depend_on_other_columns(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, handling: str
 ) -> None:
-    """If an option for stray quotes makes values depend on other columns, CSV is refused."""
+    """The build refuses CSV if an option for stray quotes makes values depend on other columns."""
     parts = {"format": "csv x", "option.unescapedquotehandling": handling}
     with pytest.raises(UnsupportedError, match="unescapedQuoteHandling"):
         build(monkeypatch, tmp_path, Listed([data_file("a")], **parts), [3])
@@ -283,9 +284,9 @@ def listed(numbers: Sequence[int], counts: Sequence[int], places: Sequence[int])
 
 
 def test_grown_file_has_the_counts_of_both_readings() -> None:
-    """If rows were appended to a file, its counts are sums: old rows plus appended rows.
+    """The counts of a file with appended rows are sums of its old rows and its appended rows.
 
-    If a file was read in part or read again, the counts of its earlier reading are not added.
+    If the build reads a file in part or again, it does not add the counts of the earlier reading.
     """
     known = listed([0, 1, 2, 3], [1, 3, 5, 7], [0, 1, -1, 3])
     news = listed([1, 2, 3, 9], [1, 1, 1, 1], [4, 5, 6, 7])

@@ -35,7 +35,7 @@ def test_no_source_has_a_reason_as_a_literal(name: str) -> None:
 
 
 def test_names_in_both_languages_are_equal() -> None:
-    """If Python and Scala define the same name, both give it the same value."""
+    """If Python and Scala define the same name, both definitions have the same value."""
 
     def listed(source: str, name: str) -> set[str]:
         found = re.search(rf"val {name}\b.*?Set\((.*?)\)", SHIM[source])

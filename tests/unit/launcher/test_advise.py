@@ -1,4 +1,4 @@
-"""The report of `sieve advise` on event logs, one of which Spark 3.5 recorded."""
+"""Tests the report of `sieve advise` on event logs. Spark 3.5 recorded one of the logs."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def advise(folder: Path, *options: str) -> Result:
 
 
 def test_a_log_of_spark_3_5() -> None:
-    """A log of Spark 3.5 is read: equality, IN, ranges, a broadcast join, and ORDER BY LIMIT."""
+    """`sieve advise` reads a log of Spark 3.5 with all forms of predicates, joins and ORDER BY."""
     replay = replayed(RECORDED / "spark-3.5")
     assert (replay.executions, replay.scans, replay.unread) == (5, 6, {})
     groups = [
@@ -102,7 +102,7 @@ def test_a_log_of_spark_3_5() -> None:
 
 
 def test_the_last_plan_of_a_query_counts(tmp_path: Path) -> None:
-    """If adaptive execution replaced a query's plan, only the last plan counts.
+    """Adaptive execution can replace a query's plan; only the last plan counts.
 
     If a scan has no metrics, it did not run.
     """
@@ -125,14 +125,14 @@ def test_the_last_plan_of_a_query_counts(tmp_path: Path) -> None:
 
 
 def test_a_log_that_ends_in_a_query(tmp_path: Path) -> None:
-    """If a log lacks the end of a query, the query counts, with the reads that the log contains."""
+    """A query counts even if its end is missing in the log; the reads in the log count."""
     write(tmp_path / "app", started(1, 0, plan()), measured(1, 2, 30))
     replay = replayed(tmp_path / "app")
     assert (replay.executions, replay.scans) == (1, 1)
 
 
 def test_events_of_unknown_queries_are_ignored(tmp_path: Path) -> None:
-    """If the log lacks a query's start, as a rolling log can, the query's events are ignored."""
+    """If a query's start is missing, as in a rolling log, the report ignores the query's events."""
     write(
         tmp_path / "app",
         measured(9, 2, 30),
@@ -147,7 +147,7 @@ def test_events_of_unknown_queries_are_ignored(tmp_path: Path) -> None:
 def test_days_are_those_from_the_first_query_to_the_last(tmp_path: Path) -> None:
     """The report counts the days from the first query to the last, over all logs.
 
-    If the queries span less than a day, they count as one day, and are not extrapolated.
+    Queries that span less than a day count as one day, without extrapolation.
     """
     write(tmp_path / "a", started(1, 5 * DAY, plan()), measured(1, 9, 8000), ended(1, 6 * DAY))
     assert replayed(tmp_path / "a").days == 1.0
@@ -231,8 +231,8 @@ def test_the_report_for_people(tmp_path: Path) -> None:
     assert lines[0] == "applications: 1, queries: 3, scans of tables: 2, days: 2.0"
     (row,) = [line.split() for line in lines if "shop.orders   name" in line]
     assert row == "shop.orders name 0.5 4.0 MB 3.0 MB = 1".split()
-    # Event logs contain no data on which an index could be tested, so the report shows a statement
-    # that tests it.
+    # Event logs contain no table data, so `sieve advise` cannot test an index. The report shows a
+    # statement that tests the index.
     at = next(n for n, line in enumerate(lines) if "these indexes are not tested" in line)
     statements = [line for line in lines[at:] if line.endswith(";")]
     assert statements == [
@@ -245,7 +245,7 @@ def test_the_report_for_people(tmp_path: Path) -> None:
 
 
 def test_tuples_are_proposed_for_a_test(tmp_path: Path) -> None:
-    """If queries compare several columns with values, the report has an ESTIMATE of the tuple."""
+    """If queries compare several columns, the report has an ESTIMATE of the tuple of columns."""
     scan = plan()
     scan["metadata"]["ReadSchema"] = "struct<name:string,my col:int,c:int>"
     scan["metadata"]["PushedFilters"] = "[EqualTo(name,x), In(`my col`, [1,2]), GreaterThan(c,3)]"
@@ -303,7 +303,7 @@ def test_logs_without_a_filter(tmp_path: Path) -> None:
 
 
 def test_one_log_is_named_by_its_file(tmp_path: Path) -> None:
-    """If the argument is the path of one log, other logs in the log's folder are not read."""
+    """If the argument is the path of one log, `sieve advise` ignores other logs in the folder."""
     for name in ("app-1", "app-2"):
         write(tmp_path / name, started(1, 0, plan()), measured(1, 1, 10), ended(1, 1))
     assert advise(tmp_path).output.startswith("applications: 2, queries: 2,")

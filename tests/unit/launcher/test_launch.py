@@ -21,7 +21,7 @@ JAR = Path("/opt/sieve/sieve.jar")
 
 @pytest.fixture
 def spark_home(tmp_path: Path) -> Path:
-    """A folder that looks like an installation of Spark 4.1.4; no test starts this Spark."""
+    """A folder that looks like an installation of Spark 4.1.4. No test starts this Spark."""
     (tmp_path / "spark" / "jars").mkdir(parents=True)
     (tmp_path / "spark" / "jars" / "spark-core_2.13-4.1.4.jar").touch()
     return tmp_path / "spark"
@@ -69,7 +69,7 @@ def test_error_lists_the_supported_spark_versions(spark_home: Path, tmp_path: Pa
 
 
 def test_error_says_where_java_is_missing(tmp_path: Path) -> None:
-    """The error says whether PATH has no `java`, or JAVA_HOME has no bin/java."""
+    """The error tells whether `java` is missing in PATH, or bin/java in JAVA_HOME."""
     with pytest.raises(UnavailableError, match="no `java` is on the PATH"):
         find_java({"PATH": str(tmp_path)})
     with pytest.raises(UnavailableError, match="without a bin/java"):
@@ -98,7 +98,7 @@ def test_sieve_sets_its_default_settings(spark_home: Path) -> None:
     ],
 )
 def test_jars_of_the_user_come_before_those_of_sieve(spark_home: Path, given: list[str]) -> None:
-    """Whichever option names the user's jars, Sieve's jar is appended to them once."""
+    """For each option that names the user's jars, Sieve appends its own jar once."""
     command = launch.submit_command(inspect(spark_home), {}, given, launch.SPARK_SQL_CLASS)
     assert _conf(command)["spark.jars"] == f"a.jar,b.jar,{JAR}"
     assert sum("a.jar" in word for word in command) == 1
@@ -106,7 +106,7 @@ def test_jars_of_the_user_come_before_those_of_sieve(spark_home: Path, given: li
 
 @pytest.mark.usefixtures("shim")
 def test_the_defaults_file_of_the_user_is_respected(spark_home: Path) -> None:
-    """Sieve keeps the settings of spark-defaults.conf, and appends to lists without repetition."""
+    """Sieve keeps the settings of spark-defaults.conf, and adds to lists only new entries."""
     (spark_home / "conf").mkdir()
     (spark_home / "conf" / "spark-defaults.conf").write_text(
         f"# mine\nspark.sql.extensions  my.Ext,{launch.EXTENSIONS}\n"
@@ -150,7 +150,7 @@ def test_arguments_after_the_script_are_passed_on(spark_home: Path) -> None:
 
 
 def _passing_on(group: click.Group) -> Iterator[click.Command]:
-    """Yields those commands of a group that pass unknown options to Spark."""
+    """Yields the commands in a group that pass unknown options to Spark."""
     for command in group.commands.values():
         if isinstance(command, click.Group):
             yield from _passing_on(command)
@@ -173,7 +173,7 @@ def test_commands_accept_the_options_for_table_formats() -> None:
 
 @pytest.mark.usefixtures("shim")
 def test_properties_file_replaces_the_defaults(spark_home: Path, tmp_path: Path) -> None:
-    """As in spark-submit, the file of --properties-file is read instead of spark-defaults.conf."""
+    """As in spark-submit, the file of --properties-file replaces spark-defaults.conf."""
     (tmp_path / "mine.conf").write_text("spark.jars /m.jar\n")
     args = ["--properties-file", str(tmp_path / "mine.conf")]
     command = launch.submit_command(inspect(spark_home), {}, args, launch.SPARK_SQL_CLASS)
@@ -261,7 +261,7 @@ def test_option_iceberg_adds_the_package(spark_home: Path, tmp_path: Path) -> No
     assert alone["spark.jars.packages"] == launch.ICEBERG_PACKAGES["4.1"]
     assert alone["spark.sql.catalog.spark_catalog"].endswith(".SparkSessionCatalog")
     assert alone[locks] == alone["spark.hadoop.hive.metastore.schema.verification"] == "false"
-    # A metastore server supports Iceberg's locks, so these stay enabled.
+    # A metastore server supports Iceberg's locks, so the locks stay enabled.
     assert locks not in conf("--conf", "spark.hadoop.hive.metastore.uris=thrift://meta:9083")
     (tmp_path / "hive-site.xml").touch()
     assert locks not in conf()
@@ -281,7 +281,7 @@ def test_spark_without_its_connect_jar_is_refused(spark_home: Path) -> None:
 
 @pytest.mark.usefixtures("shim")
 def test_hudi_with_delta_is_refused(spark_home: Path) -> None:
-    """`--hudi` together with `--delta` is refused, because both replace Spark's session catalog."""
+    """Sieve refuses `--hudi` together with `--delta`, as both replace Spark's session catalog."""
     with pytest.raises(InvalidInputError, match="choose one"):
         launch.submit_command(
             inspect(spark_home), {}, [], launch.SPARK_SQL_CLASS, hudi=True, delta=True
@@ -315,7 +315,7 @@ def test_an_unknown_database_is_refused() -> None:
 
 
 def test_locked_derby_database_is_refused(tmp_path: Path) -> None:
-    """A Derby database that another process has locked is refused; stale lock files are ignored."""
+    """Sieve refuses a Derby database that a process has locked, but ignores stale lock files."""
     lock = tmp_path / "metastore_db" / "dbex.lck"
     lock.parent.mkdir()
     lock.touch()
@@ -392,7 +392,7 @@ def test_each_java_and_spark_has_a_separate_archive(tmp_path: Path, spark_home: 
 
 @pytest.mark.usefixtures("shim")
 def test_existing_class_archive_is_loaded(spark_home: Path, tmp_path: Path) -> None:
-    """If a class archive exists, its Java option is added after the Java options of the user."""
+    """If a class archive exists, Sieve adds its Java option after the user's Java options."""
     environ = {"XDG_CACHE_HOME": str(tmp_path)}
     spark = inspect(spark_home)
     given = ["--driver-java-options", "-Da=b"]
@@ -413,7 +413,7 @@ def test_existing_class_archive_is_loaded(spark_home: Path, tmp_path: Path) -> N
 def test_new_class_archive_replaces_the_old_one(
     cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """To replace a class archive, Sieve runs a session that does not load the old archive.
+    """To replace a class archive, Sieve runs a session without the old archive.
 
     The session that writes a class archive runs in a temporary folder of its own.
     """

@@ -28,7 +28,7 @@ def port(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> int:
 
 
 def test_a_server_is_started_found_and_stopped(port: int) -> None:
-    """`start` returns when the port answers; `stop` ends the process of the server."""
+    """`start` returns when the port answers. `stop` ends the process of the server."""
     command = [sys.executable, "-c", LISTEN, str(port)]
     server = servers.start("metastore", port, command, os.environ, "localhost")
     with pytest.raises(ConflictError, match="already"):
@@ -49,7 +49,7 @@ def test_a_server_that_ends_is_reported_with_its_reason(port: int) -> None:
 
 
 def test_a_server_that_ends_at_once_is_not_running(port: int) -> None:
-    """If a server ends before `start` has recorded the server's start, `stop` ends no process."""
+    """`stop` ends no process if the server ended before `start` could record it."""
     process = subprocess.Popen([sys.executable, "-c", ""])
     process.wait()
     gone = servers.Server("metastore", port, process.pid, "")
@@ -62,7 +62,7 @@ def test_a_server_that_ends_at_once_is_not_running(port: int) -> None:
 
 
 def test_start_fails_if_another_program_has_the_port(port: int) -> None:
-    """If another program listens on the port, `start` fails with an error that says so."""
+    """If another program listens on the port, the error of `start` says so."""
     with (
         socket.create_server(("localhost", port)),
         pytest.raises(ConflictError, match=str(port)),

@@ -1,4 +1,4 @@
-"""The parts of a reader fingerprint that matter to an index on an expression."""
+"""Tests which parts of a reader fingerprint matter to an index on an expression."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def parts(value: str = "lower(column(a: string))", **other: str) -> dict[str, st
 def test_only_the_expression_and_its_columns_matter(
     now: dict[str, str], changed: tuple[str, ...]
 ) -> None:
-    """Only changes of the expression or its columns make an index on the expression unusable."""
+    """An index on an expression is unusable only after changes of the expression or its columns."""
     assert changed_parts(KEY, parts(), now) == changed
     assert changed_parts(KEY, now, parts()) == changed
 

@@ -1,4 +1,4 @@
-"""The parts of a reader fingerprint that matter to the values of a column."""
+"""Tests which parts of a reader fingerprint matter to the values of a column."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def struct(*fields: dict[str, Any]) -> dict[str, Any]:
 
 
 def parts(format_name: str, *columns: dict[str, Any], **more: str) -> dict[str, str]:
-    """A reader fingerprint; in the name of an argument, two underscores stand for a dot."""
+    """A reader fingerprint. In the name of an argument, two underscores stand for a dot."""
     own = {"format": f"{format_name} x", "schema": json.dumps(struct(*columns)), "spark": "4.1"}
     if format_name == "hudi":
         own["hudi.hoodie.table.type"] = "COPY_ON_WRITE"
@@ -73,7 +73,7 @@ def test_changes_that_affect_a_column(now: dict[str, str]) -> None:
 
 
 def test_lines_of_spark_that_read_alike() -> None:
-    """For some types, Spark 3.5 and 4.1 read plain columns alike, so Spark's version is ignored."""
+    """Spark's version does not matter to types whose plain columns Spark 3.5 and 4.1 read alike."""
     date = field("t", "timestamp")
     then, now = parts("parquet", A, date, spark="3.5"), parts("parquet", A, date, spark="4.1")
     assert changed_parts(("a",), then, now) == changed_parts(("a",), now, then) == ()
@@ -103,7 +103,7 @@ def test_positions_of_columns_matter_in_orc() -> None:
 
 
 def test_only_the_time_zone_of_the_jvm_matters_in_orc() -> None:
-    """In ORC, the JVM's time zone matters to every column, and the session's time zone to none.
+    """In ORC, the JVM's time zone matters to every column; the session's zone matters to no column.
 
     A column that is a number in the table can be a timestamp in the file.
     """
@@ -140,7 +140,7 @@ def test_schema_inference_matters_only_for_hudi(key: str) -> None:
 def test_type_in_a_file_matters_for_columns_found_by_ids() -> None:
     """If the reader finds columns by field ids, settings for the types of columns in files matter.
 
-    If the reader finds columns by name instead, Spark uses the types of the table.
+    If the reader finds columns by name, Spark uses the types of the table.
     """
     key = "conf.spark.sql.legacy.parquet.nanosAsLong"
     by_id = field("a", "long", **{"parquet.field.id": "1"})
@@ -237,7 +237,7 @@ def test_only_key_and_ordering_columns_matter_for_hudi() -> None:
     ids=lambda merger: next(iter(merger)),
 )
 def test_every_column_matters_with_a_custom_merger(merger: dict[str, str]) -> None:
-    """With a custom merger, every column matters, because the merger can use any of them."""
+    """With a custom merger, every column matters, because the merger can use any column."""
     then, now = (
         merge_on_read(*KEYS, A, B),
         merge_on_read(*KEYS, A, field("b", "long")),
@@ -247,7 +247,7 @@ def test_every_column_matters_with_a_custom_merger(merger: dict[str, str]) -> No
 
 @pytest.mark.parametrize("format_name", ["csv", "json"])
 def test_every_column_matters_in_text(format_name: str) -> None:
-    """In CSV and JSON, every column matters, because each column decides if a record is valid.
+    """In CSV and JSON, every column matters, because every column can make a record invalid.
 
     Settings that only other formats use do not matter.
     """
@@ -266,7 +266,7 @@ def test_every_column_matters_in_text(format_name: str) -> None:
 def test_settings_for_writing_do_not_matter_in_text(format_name: str) -> None:
     """In CSV and JSON, settings that only writers use do not matter.
 
-    If a file can lack a column that has a default, settings for literals matter.
+    Settings for literals matter if a file can lack a column with a default value.
     """
     defaulted = field("b", "long", CURRENT_DEFAULT="7")
     then = parts(format_name, A, field("b", "long"), records="whole")

@@ -55,12 +55,12 @@ class FaultyStore(LocalStore):
 
 
 def unknown() -> None:
-    """Raises the error that means that a reply was lost."""
+    """Raises the error that stands for a lost reply."""
     raise UnknownOutcomeError("SIEVE_STORE_UNKNOWN_OUTCOME", "reply lost")
 
 
 def refused() -> None:
-    """Raises the error that means that the store refused the call: the call has no effect."""
+    """Raises the error that stands for a refused call, which has no effect."""
     raise UnavailableError("SIEVE_STORE_UNAVAILABLE", "refused")
 
 
@@ -72,7 +72,7 @@ def new_id() -> VersionId:
 def plan(base: Manifest | None) -> Manifest:
     """Plans the next version.
 
-    The next version has another value of the option `error`, and so differs from the base version.
+    The next version. It differs from the base version in the option `error`.
     """
     if base is None:
         return replace(SAMPLE, id=new_id())
@@ -122,7 +122,7 @@ def test_versions_follow_each_other(index: str) -> None:
 
 @pytest.mark.parametrize("known", [0, 1, 5])
 def test_probing_is_exact_and_short(known: int) -> None:
-    """For any number of versions, `newest` finds the last with logarithmically many probes."""
+    """For n versions, `newest` finds the last version with O(log n) probes."""
     for last in range(known, 200):
         probes: list[int] = []
 
@@ -166,7 +166,7 @@ def test_always_overtaken_writer_raises_a_conflict(index: str) -> None:
 
 
 def test_unchanged_plan_publishes_nothing(index: str) -> None:
-    """If a plan returns the version that it got as its base, nothing is published."""
+    """If a plan returns its base version, `publish` publishes nothing."""
     base = publish(LocalStore(), index, None, plan)
     assert publish(LocalStore(), index, base, lambda newest: newest or SAMPLE) is base
     assert len(chain(index)) == 1
@@ -175,7 +175,7 @@ def test_unchanged_plan_publishes_nothing(index: str) -> None:
 def test_overtaken_writer_plans_from_the_newest_version(index: str) -> None:
     """A writer that starts from an old version plans again from the newest one.
 
-    Because the plan is repeated, neither writer's change is lost.
+    Because the writer plans again, no writer's change is lost.
     """
     old = publish(LocalStore(), index, None, plan)
     for _ in range(3):
@@ -214,9 +214,9 @@ def test_reply_lost_before_the_effect(index: str) -> None:
 
 
 def test_repeated_create_finds_its_own_version(index: str) -> None:
-    """If a create takes effect late, the repeated create finds the version of its own writer.
+    """If a create takes effect late, the repeated create finds the version of the first create.
 
-    The writer recognises its version by the id in the file.
+    The writer recognises its own version by the id in the file.
     """
     mine = plan(None)
 
@@ -229,7 +229,7 @@ def test_repeated_create_finds_its_own_version(index: str) -> None:
 
 
 def test_lost_reply_is_resolved_below_a_newer_version(index: str) -> None:
-    """A writer that lost a reply finds its own version, even if another version follows it."""
+    """After a lost reply, a writer finds its own version, even if another version follows."""
 
     def other_then_unknown() -> None:
         publish(LocalStore(), index, newest(LocalStore(), index), plan)
@@ -279,7 +279,7 @@ def test_outcome_is_unknown_if_every_request_is_lost(index: str) -> None:
 def test_outcome_stays_unknown_after_a_later_refusal(index: str) -> None:
     """If a create's reply is lost and the next create is refused, the outcome is unknown.
 
-    The create whose reply was lost can still take effect.
+    The create with the lost reply can still take effect.
     """
     with pytest.raises(UnknownOutcomeError):
         publish(FaultyStore(script=[(unknown, None), (refused, None)]), index, None, plan)
@@ -295,7 +295,7 @@ def test_refused_first_create_leaves_no_version(index: str) -> None:
 def test_damaged_newest_version_is_reported(index: str) -> None:
     """If the newest version is damaged, readers and writers report the damage.
 
-    Readers do not skip a damaged version, and writers do not mistake it for another writer's.
+    Readers do not skip a damaged version. Writers do not take it for another writer's version.
     """
     LocalStore().create(version_file(index, 1), b"{}")
     with pytest.raises(CorruptError):
@@ -318,7 +318,7 @@ def test_version_of_a_later_release_is_not_overwritten(index: str) -> None:
 
 
 def test_copied_manifest_is_refused(index: str, tmp_path: Path) -> None:
-    """A manifest that was copied from another index or another version number is refused."""
+    """Readers refuse a manifest that is a copy from another index or another version number."""
     made = publish(LocalStore(), index, None, plan)
     data = render_manifest(made)
     LocalStore().create(version_file(index, 2), data)

@@ -1,8 +1,9 @@
-"""Tests all orders of three writers and a foreign tool, with lost requests and lost replies.
+"""Tests all orders of the steps of three writers and a foreign tool.
 
-The modelled steps are the production code (`sieve.metadata.commit_protocol`, `transitions`). The
-model supplies the store, the table's property, and the last steps of a statement. In some explored
-orders, a writer never runs again after one of its steps, as if its process were killed there.
+Requests and replies can be lost. The modelled steps are the production code
+(`sieve.metadata.commit_protocol`, `transitions`). The model supplies the store, the table's
+property, and the last steps of a statement. In some explored orders, a writer stops after one of
+its steps, as if its process were killed.
 """
 
 from __future__ import annotations
@@ -36,8 +37,8 @@ class Writer(NamedTuple):
     Attributes:
         kind: the kind of the statement.
         steps: the number of calls that the statement has made.
-        doing: the writer's current step of publishing, the result of publishing, or one of the
-            statement's last steps.
+        doing: the writer's current publishing step, the result of publishing, or a last step of the
+            statement.
         proposed: the identity of the version that the writer tries to publish.
         lost: the identities of versions that certainly never become visible.
     """
@@ -54,10 +55,11 @@ class State(NamedTuple):
 
     Attributes:
         chain: the identities of the existing versions, oldest first.
-        flying: the creates that were sent but not answered; each can still take effect.
+        flying: the creates that are sent but not answered. Each of these creates can still take
+            effect.
         writers: the running statements.
         registered: true if the table has the property that registers the index.
-        copied: the property that the foreign tool has read and has not yet written back, or None.
+        copied: the property that the foreign tool has read but not yet written back, or None.
         foreign: the number of calls that the foreign tool may still make.
         deleted: the parts of location lists that were deleted.
         folder: true if the folder of the index exists.
@@ -84,7 +86,7 @@ class Model:
         rule: the function that decides the next step of a writer.
         if_absent: true if the store's create fails for a file that exists.
         keep_unknown: true if a writer with an unknown outcome keeps its files.
-        keep_shared: true if a writer keeps those of its files that an earlier version also names.
+        keep_shared: true if a writer keeps its files that an earlier version also names.
         tombstone: true if DROP publishes a tombstone before it removes the table's property.
     """
 
@@ -112,7 +114,7 @@ class Model:
             else Writer(kind, 0, "unregister", "1")
             for k, kind in enumerate(kinds)
         )
-        # Without a drop, calls of the foreign tool change nothing, so the model omits these calls.
+        # Without a DROP, calls of the foreign tool change nothing, so the model omits these calls.
         start = State(("1",), frozenset(), writers, foreign=2 if "d" in kinds else 0)
         seen, waiting = {start}, [start]
         while waiting:
@@ -126,7 +128,7 @@ class Model:
     def _plan(self, number: int, kind: str, base: Manifest) -> str:
         """Returns the identity of the version that a writer would publish after a base version.
 
-        If no version can follow the base, raises ConflictError.
+        Raises ConflictError if no version can follow the base version.
         """
         name = f"{number}{kind}{base.id}"
         if name not in self._versions:
@@ -152,7 +154,8 @@ class Model:
 
     def _next(self, state: State) -> Iterator[State]:
         for name in state.flying:
-            # In some orders, a pending create takes effect at this point; in others, it never does.
+            # In some orders, a pending create takes effect here. In other orders, it never takes
+            # effect.
             yield self._land(state, name)._replace(flying=state.flying - {name})
         if state.foreign == 2:
             yield state._replace(copied=state.registered, foreign=1)
@@ -226,7 +229,7 @@ class Model:
         return self._ended(state, number, writer._replace(doing=doing))
 
     def _ended(self, state: State, number: int, writer: Writer) -> tuple[State, Writer]:
-        """If a refresh certainly failed, deletes the files that it wrote."""
+        """Deletes the files of a refresh that certainly failed."""
         failed = writer.doing in (End.LOST, End.REFUSED)
         failed |= writer.doing is End.UNKNOWN and not self._keep_unknown
         if writer.doing is End.REFUSED:
@@ -287,11 +290,12 @@ def _part_of(number: int) -> str:
 
 @pytest.mark.parametrize("kinds", ["rrd", "rod"])
 def test_no_order_breaks_the_chain(kinds: str) -> None:
-    """Two writers and a drop make six calls each; no order and no fault breaks a rule.
+    """Two writers and a drop make six calls each. The rules hold for all orders and faults.
 
     The rules: no version is missing from the chain. Every reported version stays, and no abandoned
     version ever appears. If a version, or a writer with an unknown outcome, names a part, the part
-    exists. After DROP, no query uses the index again, whatever a foreign tool writes back.
+    exists. After DROP, no query uses the index again, even if a foreign tool writes an old property
+    back.
     """
     states = Model().explore(kinds)
     assert len(states) > 50_000
@@ -300,7 +304,7 @@ def test_no_order_breaks_the_chain(kinds: str) -> None:
 
 
 def instead(answer: Answer, of: type[Create | ReadBack], then: Step | End) -> Rule:
-    """Returns the production rule with one change: this result of this call leads to `then`."""
+    """Returns the production rule with one change: the given result of a call leads to `then`."""
     return lambda step, came: (
         then if came is answer and isinstance(step, of) else next_step(step, came)
     )
@@ -322,6 +326,6 @@ def instead(answer: Answer, of: type[Create | ReadBack], then: Step | End) -> Ru
     ],
 )
 def test_each_rule_is_needed(model: Model, what: str) -> None:
-    """If any one of the protocol's rules is left out, some order reaches a forbidden state."""
+    """Without any one of the protocol's rules, some order reaches a forbidden state."""
     with pytest.raises(BrokenError, match=what):
         _ = [model.explore(kinds) for kinds in ("rd", "rr")]
