@@ -61,7 +61,7 @@ def test_ends_of_the_domain_do_not_overflow(intervals: list[Pair]) -> None:
 
 @given(st.lists(st.tuples(st.integers(0, 3), few, st.integers(0, 4)), max_size=14))
 def test_each_owner_is_merged_separately(rows: list[tuple[int, int, int]]) -> None:
-    """Only intervals of one owner are merged; `starts` finds where each merged interval begins."""
+    """Only intervals of one owner merge; `starts` finds where each merged interval begins."""
     rows = sorted((owner, first, first + more) for owner, first, more in rows)
     owner, first, last = np.array(rows, np.int64).reshape(-1, 3).T
     begin = starts(first, last, owner.astype(np.int32))

@@ -88,7 +88,7 @@ def test_errors_of_spark_keep_their_state() -> None:
 
 
 def test_cancelled_job_cancels_the_statement() -> None:
-    """If a user cancels a statement's Spark job, the statement's error says "canceled"."""
+    """If a user cancels a statement's Spark job, the error's condition is SIEVE_CANCELLED."""
     job = Java("org.apache.spark.SparkException", state="XXKDA", condition="SPARK_JOB_CANCELLED")
     report = translate_error(spark_error(Java("java.lang.RuntimeException", cause=job)))
     assert (report.condition, report.sql_state) == ("SIEVE_CANCELLED", "HY008")

@@ -1,4 +1,4 @@
-"""Tests the tasks that pack pairs of hash and location, and those that make maps of the pairs."""
+"""Tests the tasks that pack pairs of hash and location, and the tasks that make maps of them."""
 
 from __future__ import annotations
 
@@ -217,7 +217,7 @@ def test_fingerprints_that_pay_back_keep_the_budget() -> None:
 
 
 def test_maps_are_planned_for_equal_numbers_rounded_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    """If a run has several maps, each is planned for an equal share of the keys, rounded up."""
+    """If a run has several maps, each map is planned for an equal share of the keys."""
     asked: list[tuple[int, ...]] = []
     monkeypatch.setattr(build_hash_map, "fingerprint_for", lambda *given: asked.append(given) or 5)
     assert fit_maps((1 << 20) + 1, 1 << 20, LOCATIONS, 300_000) == (3, 5)

@@ -18,7 +18,7 @@ from sieve.segments.query_model import QueryModel
 
 
 def test_a_row_counts_the_keys_rows_and_blocks_of_its_segment() -> None:
-    """A row counts its segment's keys, rows and blocks, whatever batches contain the pairs."""
+    """A row counts its segment's keys, rows and blocks, however batches divide the pairs."""
     codes = np.array([*range(50), *range(1000, 1050), 2000])
     locations = np.resize(np.array([0, 1, 1, 2], np.int32), len(codes))
     rows = np.arange(1, len(codes) + 1)

@@ -230,7 +230,7 @@ def test_text_without_a_row_in_the_first_range_is_unproven(
 def test_file_with_a_future_time_is_not_read(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """If a file's time is in the future, a build lists it as racy, without waiting or reading."""
+    """A build lists a file with a future time as racy, and does not wait for or read the file."""
 
     def no_sleep(seconds: float) -> None:
         pytest.fail(f"waits {seconds} s for a file that will be young for long")

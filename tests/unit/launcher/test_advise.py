@@ -83,7 +83,7 @@ def advise(folder: Path, *options: str) -> Result:
 
 
 def test_a_log_of_spark_3_5() -> None:
-    """`sieve advise` reads a log of Spark 3.5 with all forms of predicates, joins and ORDER BY."""
+    """`sieve advise` reads =, IN, ranges, a broadcast join and a top-k in a log of Spark 3.5."""
     replay = replayed(RECORDED / "spark-3.5")
     assert (replay.executions, replay.scans, replay.unread) == (5, 6, {})
     groups = [

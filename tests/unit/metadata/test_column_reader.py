@@ -130,7 +130,7 @@ def test_key_provider_of_encrypted_columns_matters(format_name: str) -> None:
 
 @pytest.mark.parametrize("key", ["conf.spark.sql.parquet.mergeSchema", "option.mergeschema"])
 def test_schema_inference_matters_only_for_hudi(key: str) -> None:
-    """Settings for schema inference matter only for Hudi, because other tables have a schema."""
+    """Schema inference settings matter only to Hudi tables, as other tables have a schema."""
     for format_name, expected in (("parquet", ()), ("orc", ()), ("delta", ()), ("hudi", (key,))):
         if format_name != "delta" or not key.startswith("option"):
             then = parts(format_name, A)

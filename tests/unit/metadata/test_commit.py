@@ -152,7 +152,7 @@ def test_eight_writers(index: str) -> None:
 
 
 def test_always_overtaken_writer_raises_a_conflict(index: str) -> None:
-    """A writer that others overtake at each attempt raises a conflict and publishes nothing."""
+    """A writer raises a conflict and publishes nothing if others overtake it at each attempt."""
     first = publish(LocalStore(), index, None, plan)
 
     def late(base: Manifest | None) -> Manifest:
@@ -277,7 +277,7 @@ def test_outcome_is_unknown_if_every_request_is_lost(index: str) -> None:
 
 
 def test_outcome_stays_unknown_after_a_later_refusal(index: str) -> None:
-    """If a create's reply is lost and the next create is refused, the outcome is unknown.
+    """If a reply is lost and the store refuses the next create, the outcome is unknown.
 
     The create with the lost reply can still take effect.
     """

@@ -1,4 +1,4 @@
-"""Creation records, and statements on an index that another driver drops in the meantime."""
+"""Tests creation records, and statements on an index that another driver drops meanwhile."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def written(folder: Path, *names: str) -> str:
 
 
 def end(directory: str, error: Exception | None) -> None:
-    """Ends a statement on an index; the statement has failed with this error, or has succeeded."""
+    """Ends a statement on an index, either with the given error or with success."""
     with report_if_dropped("v", LocalStore(), directory):
         if error is not None:
             raise error
@@ -57,7 +57,7 @@ def test_index_with_a_mark_of_life_was_not_dropped(tmp_path: Path, marks: tuple[
 
 @pytest.mark.parametrize("error", [None, KeyError()])
 def test_files_written_after_a_drop_are_deleted(tmp_path: Path, error: Exception | None) -> None:
-    """If the index was dropped, the statement fails, and deletes the files that it wrote later."""
+    """After a drop of the index, the statement fails, and deletes the files that it wrote later."""
     directory = written(tmp_path / "i", "runs/1/part")
     with pytest.raises(ConflictError, match="index v was dropped") as told:
         end(directory, error)
@@ -83,7 +83,7 @@ def test_store_without_an_answer_proves_no_drop(
             with pytest.raises(KeyError):
                 end(directory, error)
     assert (tmp_path / "i/runs/1/part").exists()
-    # Even if the folder cannot be cleaned, the statement reports the drop.
+    # The statement reports the drop even if Sieve cannot clean the folder.
     monkeypatch.setattr(LocalStore, "list", silent)
     with pytest.raises(ConflictError):
         end(directory, error)
@@ -106,7 +106,7 @@ class Noting(LocalStore):
 def test_index_is_deleted_in_order(tmp_path: Path) -> None:
     """The files of an index are deleted in order: the registration first, the creation record last.
 
-    If the deletion of an index is interrupted, the remaining files show that it was dropped. If the
+    After an interrupted deletion, the remaining files show that the index was dropped. If the
     folder is missing, deleting it is no error.
     """
     names = [REGISTERED, "versions/1.json", "runs/1/part", CREATION_RECORD, "locations/x"]
@@ -125,7 +125,7 @@ def test_index_is_deleted_in_order(tmp_path: Path) -> None:
 def unfinished_create(
     root: Path, number: int, age_ms: int = DAY_MS, *names: str, table: object = None
 ) -> str:
-    """The folder of an index whose CREATE began this long ago and did not end."""
+    """The folder of an unfinished CREATE that began this long ago."""
     folder = root / f"{SAMPLE.index[:-1]}{number}"
     written(folder, *names)
     folder.mkdir(parents=True, exist_ok=True)
@@ -137,7 +137,7 @@ def unfinished_create(
 
 
 def test_folder_of_an_unfinished_create_is_deleted_after_a_day(tmp_path: Path) -> None:
-    """The folder of an unfinished CREATE is deleted after a day if the index is not registered."""
+    """A day after an unfinished CREATE, its folder is deleted if the index is not registered."""
     other = replace(SAMPLE.table, table="other")
     dead = unfinished_create(tmp_path, 0, DAY_MS, "runs/1/part")
     left = [
@@ -157,7 +157,7 @@ def test_folder_of_an_unfinished_create_is_deleted_after_a_day(tmp_path: Path) -
 def test_creation_record_must_be_in_its_own_folder(tmp_path: Path) -> None:
     """A creation record counts only if it is valid, and is in the folder of its own index.
 
-    If the record is in the folder of another index, this folder must stay.
+    If a record is in another index's folder, this folder must stay.
     """
     folder = unfinished_create(tmp_path, 0, 0, REGISTERED)
     (record,) = creation_records(LocalStore(), f"file:{tmp_path}", [])

@@ -87,7 +87,7 @@ def test_version_shares_the_parts_of_earlier_versions(tmp_path: Path) -> None:
 
 
 def test_location_of_a_later_run_gets_a_new_row(tmp_path: Path) -> None:
-    """If a run is removed, the next part of the list gives later locations new slots."""
+    """After the removal of a run, the next part of the list gives later locations new slots."""
     base = write_version(tmp_path, [replace(RUN, locations=100)], plain_locations(64))
     slots = np.arange(64)
     slots[60:] -= 8
@@ -97,7 +97,7 @@ def test_location_of_a_later_run_gets_a_new_row(tmp_path: Path) -> None:
 
 
 def test_list_is_written_whole_after_many_removals(tmp_path: Path) -> None:
-    """If more than a quarter of the locations are removed, the list is written again as a whole."""
+    """After the removal of over a quarter of the locations, Sieve writes the whole list again."""
     base = write_version(tmp_path, [replace(RUN, locations=100)], plain_locations(100))
     assert [p.rows for p in next_version(tmp_path, base, plain_locations(75)).locations.parts] == [
         100,
@@ -109,7 +109,7 @@ def test_list_is_written_whole_after_many_removals(tmp_path: Path) -> None:
 
 
 def test_new_folder_keeps_the_numbers_of_known_folders(tmp_path: Path) -> None:
-    """A new folder does not change the numbers of known folders, because older parts use them.
+    """A new folder does not change the numbers of known folders, as older parts use the numbers.
 
     A complete list names only folders that contain locations.
     """
@@ -129,7 +129,7 @@ def test_new_folder_keeps_the_numbers_of_known_folders(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("number", range(3))
 def test_every_part_is_verified(tmp_path: Path, number: int) -> None:
-    """A part that is truncated or has a flipped bit is corrupt; a deleted part is missing."""
+    """A truncated part, or a part with a flipped bit, is corrupt. A deleted part is missing."""
     version, directory = three_parts(tmp_path), f"file:{tmp_path}"
     path = tmp_path / "locations" / version.locations.parts[number].name
     data = path.read_bytes()
@@ -189,7 +189,7 @@ def test_a_part_with_a_value_missing_is_corrupt(column: str) -> None:
 
 
 def test_new_version_reads_only_its_new_part(tmp_path: Path) -> None:
-    """For a new version, a scan reads only the list's new part, because older parts are cached."""
+    """For a new version, a scan reads only the list's new part, as a cache has older parts."""
     version, directory = three_parts(tmp_path), f"file:{tmp_path}"
     store, cache = CountingStore(), Cache(1 << 24)
     open_version(store, directory, version, cache)
@@ -203,7 +203,7 @@ def test_new_version_reads_only_its_new_part(tmp_path: Path) -> None:
 
 
 def test_later_part_does_not_change_an_old_list(tmp_path: Path) -> None:
-    """If a list gets a new part, older lists do not change.
+    """A new part of a list does not change the lists of older versions.
 
     The new part lists removed paths with the state `REMOVED`.
     """
@@ -319,7 +319,7 @@ def test_number_of_roots_in_a_list_is_limited(
 def test_changed_part_has_all_rows_of_a_path_listed_twice(
     before: list[int], now: list[int]
 ) -> None:
-    """If a path has two rows and one row changes, the list's new part contains both rows."""
+    """If one of a path's two rows changes, the list's new part contains both rows."""
 
     def listed(times: list[int]) -> Locations:
         one = plain_locations(len(times))
@@ -331,7 +331,7 @@ def test_changed_part_has_all_rows_of_a_path_listed_twice(
 
 
 def test_state_of_a_file_is_stored_as_a_negative_length() -> None:
-    """The state of a file is stored as a negative length, as earlier releases do.
+    """As in earlier releases, a negative length stores the state of a file.
 
     If a list contains an unknown state, it is damaged.
     """
@@ -350,7 +350,7 @@ def test_state_of_a_file_is_stored_as_a_negative_length() -> None:
 
 
 def test_invalid_list_is_not_written() -> None:
-    """A path that is below no root is not stored.
+    """A list refuses a path outside of all roots.
 
     A path with several slots cannot also have ranges. A list with too many slots for a path is
     refused.
@@ -378,7 +378,7 @@ def test_invalid_list_is_not_written() -> None:
 
 @pytest.mark.parametrize("root", [-1, 1])
 def test_root_number_without_a_root_is_damage(root: int) -> None:
-    """If a list refers to a root number that has no root, it is damaged."""
+    """A list is damaged if it refers to the number of a root that does not exist."""
     table = pq.read_table(io.BytesIO(render_locations(plain_locations(2), (ROOT,))))
     sink = io.BytesIO()
     numbers = pa.array([0, root], pa.int32())

@@ -31,7 +31,7 @@ INT = np.int64
 
 
 def ints(*numbers: int) -> npt.NDArray[np.int64]:
-    """An array of integers with 64 bits."""
+    """An array of 64-bit integers."""
     return np.array(numbers, INT)
 
 
@@ -73,7 +73,7 @@ def stored(of: Locations) -> Locations:
 
 
 def test_stored_and_read_back() -> None:
-    """If ranges are written and read back, they are unchanged, and each has its own slot."""
+    """Writing and reading leave ranges unchanged, and each range has its own slot."""
     again = stored(listed())
     assert facts(again) == facts(listed())
     assert facts(again)[:4] == [
@@ -88,7 +88,7 @@ def test_stored_and_read_back() -> None:
 
 
 def test_a_list_without_ranges_has_none() -> None:
-    """If no file has several ranges, the list has the same columns as in earlier formats."""
+    """A list without cut files has the same columns as in earlier formats."""
     whole = listed().chosen(np.array([False, True, False]))
     assert whole.ranges is not None
     assert stored(whole).ranges is None
@@ -114,7 +114,7 @@ def test_parts_are_merged_by_file() -> None:
 
 
 def test_file_that_gains_or_loses_ranges_is_changed() -> None:
-    """If a file gains its first ranges, or loses them, it counts as changed."""
+    """A file counts as changed if it gains its first ranges, or loses its ranges."""
     cut, whole = listed(), replace(listed(), ranges=None)
     assert diff(whole, cut).paths == (f"{ROOT}/a", f"{ROOT}/c")
     assert diff(cut, whole).paths == (f"{ROOT}/a", f"{ROOT}/c")
@@ -148,7 +148,7 @@ def test_a_range_that_differs_is_a_change(column: str) -> None:
 def test_ranges_that_do_not_tile_their_file_are_damage(column: str, k: int, value: int) -> None:
     """The offsets of a file's ranges must ascend within the file.
 
-    A list is also damaged if the sum of the ranges' counts differs from the file's count, or if the
+    Two other faults mean damage: the ranges' counts do not add up to the file's count, or the
     footer is longer than the file.
     """
     now = listed()
@@ -187,7 +187,7 @@ def test_a_range_takes_few_bytes() -> None:
 
 
 def test_a_list_has_as_many_locations_as_its_version_says() -> None:
-    """A list has as many locations as its manifest states, and its slots are within the runs.
+    """A list has the manifest's number of locations, and only slots within the runs.
 
     A slot of -1 is valid.
     """
@@ -204,7 +204,7 @@ def test_a_list_has_as_many_locations_as_its_version_says() -> None:
 
 
 def test_counts_of_other_ranges_are_damage() -> None:
-    """If a file's list of counts does not have one count per range, the list is damaged."""
+    """A list is damaged if a file has more or fewer counts than ranges."""
     table = pq.read_table(io.BytesIO(render_locations(listed(), [ROOT])))
     names = table.column_names[-4:]
     for name in names[1:]:

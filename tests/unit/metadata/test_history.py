@@ -1,4 +1,4 @@
-"""The history of an index: its versions in order, and the errors if one is missing."""
+"""Tests the history of an index: versions in order, and errors if a version is missing."""
 
 from __future__ import annotations
 
@@ -59,9 +59,9 @@ def test_a_gap_is_damage(tmp_path: Path) -> None:
 
 
 def test_the_newest_vacuumed_version_is_the_greatest_mark(tmp_path: Path) -> None:
-    """The greatest mark file names the newest vacuumed version.
+    """Mark files name vacuumed versions; the greatest file names the newest version.
 
-    If there is no mark file, the result is 0. Other files in the folder are ignored.
+    Without a mark file, the result is 0. Other files in the folder are ignored.
     """
     index = f"file:{tmp_path}"
     assert vacuumed(LocalStore(), index) == 0
@@ -84,7 +84,7 @@ def runs(*names: str) -> Manifest:
 
 
 def test_a_version_that_keeps_a_run_is_a_refresh() -> None:
-    """If a version keeps a run of its predecessor, it is a refresh; otherwise, it is a rebuild."""
+    """A version that keeps a run of its predecessor is a refresh; other versions are rebuilds."""
     assert refreshed_or_rebuilt(runs("a"), runs("a", "b")) == "refreshed"
     assert refreshed_or_rebuilt(runs("a", "b"), runs("c", "b")) == "refreshed"
     assert refreshed_or_rebuilt(runs("a", "b"), runs("c")) == "rebuilt"
@@ -115,7 +115,7 @@ def test_history_has_the_change_of_each_version(tmp_path: Path) -> None:
     base = made[-1][0]
     add(replace(base, runs=runs("a", "b").runs, locations=runs("a", "b").locations), "refreshed")
     add(replace(made[-1][0], runs=runs("c").runs, locations=runs("c").locations), "rebuilt")
-    # This version has a later Delta commit, which changed no file.
+    # This version has a later Delta commit. The commit changed no file.
     add(replace(made[-1][0], commit=Commit("0b6c", 7)), "refreshed")
     add(next_version(made[-1][0], Drop(), VersionId("f" * 32), by), "dropped")
     folder = tmp_path / SAMPLE.index

@@ -9,7 +9,7 @@ from sieve.metadata.index_options import IndexOptions, parse_options
 
 
 def test_nothing_given_means_the_defaults() -> None:
-    """If no options are given, shape and budget are `auto`, and `payback` is 10."""
+    """By default, shape and budget are `auto`, and `payback` is 10."""
     assert parse_options({}) == IndexOptions(shape="auto", budget="auto", payback=10)
 
 
@@ -19,7 +19,7 @@ def test_names_and_shapes_in_any_case() -> None:
 
 
 def test_set_options_changes_only_the_named_options() -> None:
-    """SET OPTIONS changes the options that it names, and no others."""
+    """SET OPTIONS changes only the options in the statement."""
     before = IndexOptions("sieve", error=3)
     assert parse_options({}, before) == before
     assert parse_options({"error": "4"}, before) == IndexOptions("sieve", error=4)
@@ -29,7 +29,7 @@ def test_set_options_changes_only_the_named_options() -> None:
 
 
 def test_option_error_implies_the_shape_sieve() -> None:
-    """If the option `error` is given, the shape is `sieve`; other shapes refuse this option."""
+    """The option `error` implies the shape `sieve`; other shapes refuse this option."""
     assert parse_options({"error": "5"}) == IndexOptions("sieve", error=5)
     with pytest.raises(InvalidInputError, match="'intervals' has no option 'error'"):
         parse_options({"shape": "intervals", "error": "5"})
@@ -52,7 +52,7 @@ def test_option_error_implies_the_shape_sieve() -> None:
     ],
 )
 def test_a_budget_is_a_share_or_a_size(text: str, kept: str, of_a_gigabyte: int) -> None:
-    """A budget is a size, or a share of the table; a share means at least 64 KB."""
+    """A budget is a size or a share of the table. A share means at least 64 KB."""
     options = parse_options({"budget": text})
     assert options.budget == kept
     assert options.budget_bytes(10**9) == of_a_gigabyte
@@ -101,10 +101,10 @@ def test_error_for_an_unknown_shape_lists_all_shapes() -> None:
 
 
 def test_option_payback_implies_the_budget_auto() -> None:
-    """If the option `payback` is given, the budget is `auto`.
+    """The option `payback` implies the budget `auto`.
 
-    A later statement that sets another budget, or the shape `map`, removes `payback`. If a
-    statement sets `payback`, it cannot also set another budget, or the shape `map` or `sieve`.
+    A later statement that sets another budget, or the shape `map`, removes `payback`. A statement
+    with `payback` cannot also set another budget, or the shape `map` or `sieve`.
     """
     assert parse_options({"payback": "3"}) == IndexOptions(payback=3)
     priced = IndexOptions(payback=3)

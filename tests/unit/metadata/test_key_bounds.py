@@ -1,4 +1,4 @@
-"""Tests bounds, the least and greatest key of a location: storing, merging and comparing them."""
+"""Tests the storage, merging and comparison of bounds: a location's least and greatest key."""
 
 from __future__ import annotations
 
@@ -58,9 +58,9 @@ def cut() -> Locations:
 
 
 def test_bounds_are_read_as_they_were_written() -> None:
-    """If bounds are written and read back, they are unchanged.
+    """Writing and reading leave bounds unchanged.
 
-    If all bounds are unknown, the list has the same columns as in an earlier release.
+    A list without known bounds has the same columns as in an earlier release.
     """
     for listed in (bounded((-5, 7), UNKNOWN, (LEAST, LEAST), (GREATEST, GREATEST)), cut()):
         again = stored(listed).bounds
@@ -85,7 +85,7 @@ def test_bounds_are_read_as_they_were_written() -> None:
     ],
 )
 def test_bounds_of_another_form_are_refused(column: str, value: list[list[int]]) -> None:
-    """Malformed bounds are reported as damage, so that no reader skips a file because of them."""
+    """Readers report malformed bounds as damage, so no reader skips a file because of them."""
     table = pq.read_table(io.BytesIO(render_locations(bounded((1, 2), (3, 4)), [ROOT])))
     place = table.schema.get_field_index(column)
     sink = io.BytesIO()
@@ -95,7 +95,7 @@ def test_bounds_of_another_form_are_refused(column: str, value: list[list[int]])
 
 
 def test_file_with_changed_bounds_counts_as_changed() -> None:
-    """If a file's bounds changed, as after a rebuild with new codes, the file counts as changed."""
+    """A file with changed bounds, for example after a rebuild with new codes, counts as changed."""
     before, now = bounded((1, 2), (3, 4), (5, 6)), bounded((1, 2), (3, 9), (5, 6))
     part = diff(before, now)
     assert part.paths == now.paths[1:2]
@@ -108,7 +108,7 @@ def test_file_with_changed_bounds_counts_as_changed() -> None:
 
 
 def test_lists_with_and_without_bounds_are_joined() -> None:
-    """If two lists are joined and only one has bounds, the bounds of the other list are unknown."""
+    """If only one of two joined lists has bounds, the other list's bounds are unknown."""
     both = concat(plain_locations(1), cut(), bounded((1, 2)))
     assert pairs(both.key_bounds) == [UNKNOWN, (3, 4), UNKNOWN, (LEAST, GREATEST), (1, 2)]
     some = both.chosen(np.array([True, False, True, True]))
@@ -130,7 +130,7 @@ def test_lists_with_and_without_bounds_are_joined() -> None:
 def test_range_meets_bounds_if_they_share_a_key(
     interval: tuple[int, int], found: list[bool]
 ) -> None:
-    """`meet` is true for those bounds that have a key in common with a range.
+    """`meet` is true for bounds that have a key in common with a range.
 
     Unknown bounds count as having a key in common with every range.
     """

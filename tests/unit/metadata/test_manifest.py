@@ -38,7 +38,7 @@ def test_manifest_is_read_back_unchanged() -> None:
 
 
 def test_the_file_is_ascii_json_with_the_checksum_last() -> None:
-    """A manifest is ASCII JSON; its last member is the checksum of all bytes before it."""
+    """A manifest is ASCII JSON. Its last member is the checksum of all earlier bytes."""
     record = json.loads(DATA.decode("ascii"))
     assert record["format"] == FORMAT
     assert list(record)[-1] == "checksum"
@@ -46,14 +46,14 @@ def test_the_file_is_ascii_json_with_the_checksum_last() -> None:
 
 
 def test_every_truncation_is_seen() -> None:
-    """If a manifest is truncated at any byte, it is corrupt."""
+    """A manifest that is truncated at any byte is corrupt."""
     for length in range(len(DATA)):
         with pytest.raises(CorruptError):
             parse_manifest(DATA[:length])
 
 
 def test_every_flipped_bit_is_seen() -> None:
-    """If any one bit of a manifest is flipped, even in its format number, it is corrupt."""
+    """A manifest with any flipped bit is corrupt, even if the bit is in the format number."""
     for position in range(len(DATA)):
         flipped = bytearray(DATA)
         flipped[position] ^= 1 << position % 8
@@ -71,14 +71,14 @@ def test_every_flipped_bit_is_seen() -> None:
     ],
 )
 def test_manifest_of_a_later_release_is_too_new(data: bytes) -> None:
-    """If a later release wrote a manifest, it is too new, whatever else it contains."""
+    """A manifest of a later release is too new, even if its other content is invalid."""
     with pytest.raises(UnsupportedError) as caught:
         parse_manifest(data)
     assert caught.value.condition == "SIEVE_VERSION_TOO_NEW"
 
 
 def test_a_damaged_newer_file_is_damaged() -> None:
-    """If a manifest has a wrong checksum, it is corrupt, even if its format number is later."""
+    """A manifest with a wrong checksum is corrupt, even if its format number is later."""
     with pytest.raises(CorruptError):
         parse_manifest(DATA.replace(b'"format":%d' % FORMAT, b'"format":%d' % (FORMAT + 1)))
 
@@ -99,7 +99,7 @@ def test_a_damaged_newer_file_is_damaged() -> None:
     ],
 )
 def test_run_files_have_plain_names(name: str) -> None:
-    """The name of a run file is refused if it could refer to a file outside of the run's folder."""
+    """A reader refuses the name of a run file that could be outside of the run's folder."""
     with pytest.raises(CorruptError):
         parse_manifest(edited(lambda m: m["runs"][0]["files"][0].update(name=name)))
 
@@ -183,7 +183,7 @@ def test_members_of_the_wrong_kind(change: Callable[[dict[str, Any]], object]) -
 
 
 def many_runs(manifest: dict[str, Any], count: int) -> None:
-    """Gives a manifest this many runs, none of which has files."""
+    """Gives a manifest this many runs without files."""
     manifest["runs"] = [
         manifest["runs"][0] | {"files": [], "id": f"{k:032x}"} for k in range(count)
     ]
@@ -222,7 +222,7 @@ def many_ranges(manifest: dict[str, Any], count: int) -> None:
 def test_a_manifest_may_reach_its_limits(
     change: Callable[[dict[str, Any], int], object], most: int
 ) -> None:
-    """A manifest whose values are exactly at their limits is valid, since releases can write it.
+    """A manifest with values exactly at their limits is valid, as releases can write it.
 
     If a value exceeds its limit, the manifest is reported as damaged.
     """
@@ -264,7 +264,7 @@ def test_a_manifest_beyond_the_limits_is_not_written() -> None:
 
 
 def test_an_empty_comment_is_kept() -> None:
-    """An empty comment is read back as an empty comment, and not as a missing one."""
+    """Readers distinguish an empty comment from a missing comment."""
     assert parse_manifest(render_manifest(replace(SAMPLE, comment=""))).comment == ""
 
 
@@ -313,7 +313,7 @@ def test_older_format_gives_only_an_identity() -> None:
 
 
 def test_option_refresh_can_be_current_and_pending() -> None:
-    """The option `refresh` can be a current option or a pending option of a manifest.
+    """A manifest can contain `refresh` as a current option or as a pending option.
 
     Without the option `refresh`, a manifest has the same bytes as in earlier releases.
     """
@@ -325,7 +325,7 @@ def test_option_refresh_can_be_current_and_pending() -> None:
 
 
 def test_only_manifests_of_delta_tables_have_a_commit() -> None:
-    """A manifest can have the commit of its table; an invalid commit makes the manifest corrupt."""
+    """A manifest can name a commit of its table. An invalid commit makes the manifest corrupt."""
     commit = Commit("0b6c", 7)
     told = render_manifest(replace(SAMPLE, commit=commit))
     assert list(json.loads(told)) == ["format", *MEMBERS, "commit", "checksum"]
@@ -350,6 +350,6 @@ def test_only_manifests_of_delta_tables_have_a_commit() -> None:
 def test_error_names_the_path_of_the_wrong_member(
     change: Callable[[dict[str, Any]], object], problem: str
 ) -> None:
-    """If a member of a manifest is wrong, the error names the path of this member."""
+    """The error for a wrong member of a manifest names the member's path."""
     with pytest.raises(CorruptError, match=problem):
         parse_manifest(edited(change))

@@ -42,7 +42,7 @@ def test_path_list_acts_like_a_list_of_strings(one: list[str], two: list[str]) -
 
 
 def test_iteration_returns_all_paths(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Iteration returns all paths, however many of them it decodes at once."""
+    """Iteration returns all paths, for any number of paths that it decodes at once."""
     monkeypatch.setattr(path_list, "_AT_ONCE", 2)
     for n in range(6):
         names = [str(k) for k in range(n)]
@@ -50,7 +50,7 @@ def test_iteration_returns_all_paths(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_path_list_equals_only_sequences() -> None:
-    """A path list equals every sequence of the same strings, and no other object."""
+    """A path list equals only sequences of the same strings."""
     one = PathList.of(["a"])
     assert PathList.of(one) is one
     assert one != 5

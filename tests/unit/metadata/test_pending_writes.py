@@ -1,4 +1,4 @@
-"""A pending write names a run or a list part that no version names yet."""
+"""Tests pending writes: each names a run or a list part that is in no version yet."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Killed(BaseException):
 def test_pending_write_names_the_rest_of_a_discarded_file(
     tmp_path: Path, kind: str, death: int
 ) -> None:
-    """If a writer dies while it deletes a run or list part, a pending write still names it."""
+    """If a writer dies while it deletes a run or list part, a pending write names the rest."""
     home, store = f"file:{tmp_path}", LocalStore()
     target = run_dir(home, RUN) if kind == "run" else locations_file(home, LIST)
     for folder in (pending_writes_dir(home), run_dir(home, RUN), f"{home}/locations"):

@@ -33,7 +33,7 @@ def test_round_trip() -> None:
 
 
 def test_unknown_members_are_ignored() -> None:
-    """Unknown members are ignored, since a later release can add members."""
+    """Readers ignore unknown members, as a later release can add members."""
     assert parse_registration(changed(hint=7)) == SAMPLE
 
 
@@ -76,12 +76,12 @@ def test_only_refresh_auto_has_the_member_refresh() -> None:
     ],
 )
 def test_ill_formed_values_are_no_registration(value: str) -> None:
-    """A malformed value, which any user can write, is no registration."""
+    """A malformed value is no registration; any user can write such a value."""
     assert parse_registration(value) is None
 
 
 def test_a_value_of_a_kilobyte_is_not_written() -> None:
-    """A value of 1 KB or more is refused; the error names the setting for a shorter path."""
+    """Sieve refuses a value of 1 KB or more. The error names the setting for a shorter path."""
     short = Registration(UUID, ("c",), "file:/")
     most = 1023 - len(render_registration(short))
     fits = Registration(UUID, ("c",), "file:/" + "x" * most)
@@ -102,7 +102,7 @@ def test_keys() -> None:
 
 
 def test_a_column_has_up_to_a_hundred_parts() -> None:
-    """The path of a column has from 1 to 100 parts, and no part is empty."""
+    """The path of a column has 1 to 100 parts, all non-empty."""
     found = parse_registration(changed(column=["a"] * 100))
     assert found is not None
     assert len(found.column) == 100

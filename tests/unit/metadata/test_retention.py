@@ -1,4 +1,4 @@
-"""How long VACUUM retains past versions."""
+"""Tests how long VACUUM retains past versions."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from sieve.metadata.retention import Retention
     [(1, 0, 2), (2, 0, 1), (3, 0, 0), (9, 0, 0), (1, 1, 2), (1, 2, 1), (1, 1.5, 1), (1, 9, 0)],
 )
 def test_age_counts_from_the_next_version(versions: int, hours: float, expired: int) -> None:
-    """A version expires if it is old enough, and is not one of the newest versions.
+    """A version expires once it is old enough, but the newest versions never expire.
 
     Of three versions, the first was replaced two hours ago, and the second one hour ago.
     """

@@ -1,4 +1,7 @@
-"""In the scan history, each driver has a file in the root, to which any user can add files."""
+"""Tests the scan history.
+
+Each driver has a file in the root, but any user can add files to the root.
+"""
 
 from __future__ import annotations
 
@@ -45,7 +48,7 @@ def folder(root: str) -> Path:
 
 
 def save(root: str, one: ScanRecord, at: int = NOW) -> None:
-    """Saves a record at this time, which also becomes the modification time of its file."""
+    """Saves a record at a given time. This time is also the modification time of the file."""
     before = set(folder(root).glob("*"))
     save_record(LocalStore(), root, one, at)
     for path in set(folder(root).glob("*")) - before:
@@ -58,7 +61,7 @@ def saved(root: str, at: int = NOW) -> SavedRecords:
 
 
 def test_a_driver_has_one_file(root: str) -> None:
-    """A driver keeps only its latest file; its files' numbers rise even if the clock goes back."""
+    """A driver keeps only its latest file. File numbers rise even if the clock goes back."""
     assert saved(root) == SavedRecords((), 0)
     save(root, record(OTHER, 1))
     save(root, record(OTHER, 2))
@@ -79,7 +82,7 @@ def test_driver_does_not_read_its_own_file(root: str) -> None:
 def test_only_the_latest_file_of_a_driver_counts(root: str) -> None:
     """If a driver has left two files, only the later file counts.
 
-    A driver can die after it wrote a file, and before it deletes the previous file.
+    A driver can die between the write of a file and the deletion of the previous file.
     """
     for number, size in ((NOW + 1, 5), (NOW, 4), (NOW - 1, 3)):
         save(root, record(OTHER, size), number)
@@ -91,7 +94,7 @@ def test_only_the_latest_file_of_a_driver_counts(root: str) -> None:
 
 
 def test_old_files_are_ignored_and_deleted(root: str) -> None:
-    """Files older than 30 days do not count; the next driver that saves a file deletes them.
+    """Files older than 30 days do not count. The next driver that saves a file deletes old files.
 
     The next driver that saves a file also deletes the drafts of dead writers.
     """
@@ -109,7 +112,7 @@ def test_old_files_are_ignored_and_deleted(root: str) -> None:
 
 
 def test_only_the_newest_files_are_kept_and_read(root: str) -> None:
-    """Only the newest 64 files are kept and read, so that drivers cannot fill a root."""
+    """Drivers keep and read only the newest 64 files, so they cannot fill a root."""
     assert FILES == 64
     drivers = [f"{k:032x}" for k in range(FILES + 2)]
     for k, driver in enumerate(drivers):
@@ -140,7 +143,7 @@ def test_only_the_newest_files_are_kept_and_read(root: str) -> None:
     ],
 )
 def test_files_that_are_no_records_are_counted(root: str, text: str) -> None:
-    """Malformed files, which any user can write, are counted, and otherwise ignored."""
+    """Drivers count malformed files, and otherwise ignore them. Any user can write such files."""
     save(root, record("c" * 32))
     folder(root).joinpath(f"{OTHER}-{NOW}.json").write_text(text)
     os.utime(folder(root) / f"{OTHER}-{NOW}.json", ns=(NOW * 10**6,) * 2)
@@ -155,7 +158,7 @@ def test_files_that_are_no_records_are_counted(root: str, text: str) -> None:
 
 
 def test_file_replaced_while_it_is_read_is_not_malformed(root: str) -> None:
-    """A file that its driver replaces while another driver reads it does not count as malformed."""
+    """A file does not count as malformed if its driver replaces the file during a read."""
     save(root, record(OTHER))
 
     class Late(LocalStore):
@@ -166,7 +169,7 @@ def test_file_replaced_while_it_is_read_is_not_malformed(root: str) -> None:
 
 
 def test_another_users_file_cannot_be_deleted(root: str) -> None:
-    """If the driver cannot delete another user's file, it still saves its own record."""
+    """A driver saves its own record even if it cannot delete another user's file."""
     save(root, record(OTHER))
 
     class Denied(LocalStore):
@@ -180,7 +183,7 @@ def test_another_users_file_cannot_be_deleted(root: str) -> None:
 def test_a_long_record_keeps_the_sums_of_most_bytes(root: str) -> None:
     """A file has at most 256 KiB.
 
-    If the record's sums need more than 256 KiB, only the sums with the most bytes are saved.
+    From a larger record, only the sums with the most scanned bytes are saved.
     """
     assert FILE_BYTES == 256 << 10
     many: Any = [record(OTHER, k, "c" * 1000).sums[0] for k in range(400)]

@@ -1,4 +1,4 @@
-"""Times as text: for any year, a time is read back unchanged, to the millisecond."""
+"""Tests times as text: for any year, a time is read back unchanged, to the millisecond."""
 
 from __future__ import annotations
 
@@ -24,5 +24,5 @@ def test_a_time_is_text_in_utc(ms: int, text: str) -> None:
 
 
 def test_a_time_may_be_of_another_zone() -> None:
-    """A time that another program wrote in another time zone is read, too."""
+    """A time from another program, in another time zone, is readable, too."""
     assert ms_since_epoch("2025-03-01T13:00:00.5+01:00") == 1_740_830_400_500

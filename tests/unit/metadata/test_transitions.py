@@ -69,7 +69,7 @@ def test_change_without_an_effect_makes_no_version(change: Change) -> None:
 
 
 def test_options_wait_for_the_refresh() -> None:
-    """Options from ALTER INDEX are pending until a refresh uses them or ALTER INDEX undoes them."""
+    """ALTER INDEX makes options pending, until a refresh uses them or ALTER INDEX undoes them."""
     assert next_version(SAMPLE, REFRESH, ID, BY).next_options is None
     assert next_version(SAMPLE, SetOptions(SAMPLE.options), ID, BY).next_options is None
     other = Refresh(replace(MADE, options=IndexOptions("sieve", error=7)))
@@ -108,14 +108,14 @@ def test_a_version_has_all_that_a_refresh_found(name: str) -> None:
 
 
 def test_a_refresh_keeps_the_state() -> None:
-    """If a disabled index is refreshed, it stays disabled."""
+    """A disabled index stays disabled after a refresh."""
     off = next_version(SAMPLE, Disable(), ID, BY)
     assert next_version(off, REFRESH, VersionId("3" * 32), BY).state == "disabled"
 
 
 @pytest.mark.parametrize("change", [Enable(), Disable(), Drop(), REFRESH])
 def test_a_tombstone_has_no_successor(change: Change) -> None:
-    """After DROP, no change is possible, not even another DROP."""
+    """After DROP, every change fails, even another DROP."""
     dropped = next_version(SAMPLE, Drop(), ID, BY)
     with pytest.raises(ConflictError, match=r"sales\.orders"):
         next_version(dropped, change, VersionId("3" * 32), BY)
@@ -155,6 +155,6 @@ def test_an_index_follows_its_table(moved: bool) -> None:
 
 
 def test_version_after_an_older_format_is_not_outdated() -> None:
-    """A version that follows a version of an older format has the current format."""
+    """The successor of a version in an older format has the current format."""
     old = replace(SAMPLE, is_outdated=True)
     assert not next_version(old, Disable(), VersionId("2" * 32), SAMPLE.created_by).is_outdated

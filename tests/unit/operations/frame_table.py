@@ -37,11 +37,11 @@ Ranges = list[list[Any]]
 
 
 class Table:
-    """A table of files, each with one or more ranges; `DAMAGED` stands for a damaged record.
+    """A table of files with one or more ranges each; `DAMAGED` stands for a damaged record.
 
     Attributes:
-        expected: the expected reads of the index that was built last.
-        write_file: the function that writes a run's file in the front end; None if executors write
+        expected: the expected reads of the last index that was built.
+        write_file: the function that writes a run's file in the front end. None if executors write
             all files.
     """
 
@@ -102,7 +102,7 @@ DAMAGED = object()
 def index(
     folder: Path, table: Table, options: IndexOptions, parts: Sequence[Sequence[int]] = ()
 ) -> Ready:
-    """Indexes a table without damaged files; `parts` lists, for each run, the run's files."""
+    """Indexes a table without damaged files. For each run, `parts` lists the run's files."""
     store, home = LocalStore(), f"file:{folder / SAMPLE.index}"
     store.mkdirs(f"{home}/intents")
     runs: list[RunRef] = []

@@ -1,4 +1,4 @@
-"""The folder of an old index; some of the index's versions can be damaged."""
+"""Makes the folder of an old index. Some of the index's versions can be damaged."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ LATER = replace(FIRST, table="renamed", location="file:/w/renamed")
 
 
 def index(root: Path, *versions: TableIdentity | None, uuid: IndexUuid = SAMPLE.index) -> str:
-    """Creates an old index of the first table, with one version for each of these tables.
+    """Creates an old index of the first table, with one version for each of the given tables.
 
     In the list of tables, None stands for a damaged version.
     """

@@ -1,4 +1,4 @@
-"""CHECK: its result for each file, on frames that replace Spark's."""
+"""Tests the result of CHECK for each file, on frames that replace Spark's."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ WHOLE = [(str(k), OK, "") for k in range(3)]
 def test_check_reports_only_keys_that_the_index_lacks(
     tmp_path: Path, parts: Sequence[Sequence[int]], options: IndexOptions, type_: str
 ) -> None:
-    """CHECK reports the one key whose code or hash the index lacks, and no other key.
+    """CHECK reports exactly the one key whose code or hash is missing in the index.
 
     The index that CHECK reads has one run or several runs.
     """
@@ -110,7 +110,7 @@ def test_check_reports_only_keys_that_the_index_lacks(
 def test_check_names_a_lost_key_or_a_small_count(
     tmp_path: Path, place: tuple[int, int], values: list[Any], detail: str
 ) -> None:
-    """CHECK names a key that the index lacks, or a count that is lower than in the file.
+    """CHECK names a key that is missing in the index, or a count that is lower than in the file.
 
     If the index has additional keys, CHECK reports no loss.
     """
@@ -127,7 +127,7 @@ def test_check_names_a_lost_key_or_a_small_count(
 def test_changed_new_and_deleted_files_are_not_checked(tmp_path: Path) -> None:
     """CHECK skips files that changed, are new or were deleted.
 
-    CHECK checks all unchanged files, whatever their numbers are.
+    CHECK checks all unchanged files, whatever their file numbers are.
     """
     table = Table("bigint", [*FILES, [[7]], [[8]]])
     made = index(tmp_path, table, INTERVALS)
@@ -169,7 +169,7 @@ def test_file_replaced_while_it_is_read_is_stale(tmp_path: Path) -> None:
 def test_an_index_that_no_query_uses_is_not_checked(tmp_path: Path) -> None:
     """If no query can use the index, CHECK reports all files as stale.
 
-    No query can use an index that has an older format, or that was built for another reader.
+    An index of an older format, or for another reader, is of no use to any query.
     """
     table = Table("bigint", FILES)
     made = index(tmp_path, table, INTERVALS)
@@ -234,7 +234,7 @@ def test_counts_that_are_too_small_lose_rows(
 ) -> None:
     """If a file has more rows, NULLs or NaNs than the index counts, CHECK reports a loss.
 
-    If the counts of a location imply that no row has a key, CHECK reports every key as lost.
+    CHECK reports every key as lost if the location's counts imply that no row has a key.
     """
     assert _loss(opened(*listed, null_proof), 1, seen) == loss
 
@@ -280,7 +280,7 @@ def test_nan_is_a_row_without_a_key(tmp_path: Path) -> None:
 def test_file_with_keys_but_too_low_counts_has_a_loss(
     seen: tuple[int, int, int], listed: tuple[int, int, int], lost: bool
 ) -> None:
-    """If the index's counts imply that a file has no keys, but it has some, CHECK reports a loss.
+    """CHECK reports a loss if a file has keys, but the index's counts imply that it has none.
 
     A file without keys cannot lose a key.
     """

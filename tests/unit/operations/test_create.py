@@ -42,7 +42,7 @@ def test_a_create_that_cannot_register_deletes_its_files(tmp_path: Path) -> None
 def test_error_for_an_unwritable_folder_names_the_setting(
     tmp_path: Path,
 ) -> None:
-    """If the folder is not writable, the error names the setting that selects another folder."""
+    """The error for an unwritable folder names the setting that selects another folder."""
     warehouse = Warehouse(tmp_path)
     warehouse.create_table("t", [[1]])
 
@@ -88,7 +88,7 @@ def test_invalid_create_writes_nothing(tmp_path: Path) -> None:
 
 
 class Undone:
-    """A table that records calls, and fails to remove one of the registrations."""
+    """A table that records calls, and cannot remove one of the registrations."""
 
     def __init__(self, stays: str) -> None:
         self.asked: list[tuple[object, ...]] = []
@@ -106,10 +106,9 @@ class Undone:
 
 
 def test_an_index_that_stays_registered_keeps_its_files(tmp_path: Path) -> None:
-    """If a failed CREATE cannot unregister one of its indexes, the files of this index stay.
+    """If a failed CREATE cannot unregister one of its indexes, this index's files stay.
 
-    The failed CREATE deletes the files of its other indexes. Indexes that the failed CREATE had
-    replaced get their names back.
+    The failed CREATE deletes the files of its other indexes. Replaced indexes get their names back.
     """
 
     def begun(name: str) -> Any:

@@ -127,7 +127,7 @@ def test_drop_can_be_repeated_after_a_metastore_failure(
 
 
 def test_drop_of_a_gone_index_only_removes_the_registration(tmp_path: Path) -> None:
-    """If the registered index belongs to another table, DROP removes only the registration.
+    """DROP removes only the registration if the registered index belongs to another table.
 
     If the store does not answer, DROP fails, and changes nothing.
     """
@@ -145,7 +145,7 @@ def test_drop_of_a_gone_index_only_removes_the_registration(tmp_path: Path) -> N
 def test_drop_keeps_a_damaged_index_of_a_later_release(tmp_path: Path) -> None:
     """If a later release wrote a damaged index, DROP keeps the index's files.
 
-    This release cannot tell to which table such an index belongs.
+    This release cannot tell to which table an index of a later release belongs.
     """
     one = found(tmp_path, Failed)
     path = tmp_path / SAMPLE.index / "versions" / "1.json"

@@ -1,4 +1,4 @@
-"""An index finds its column by the name that the column has in data files."""
+"""An index finds its column by the column's name in data files."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.unit.metadata.manifest_sample import SAMPLE
 
 
 def test_a_column_is_found_by_its_name_in_files(tmp_path: Path) -> None:
-    """A renamed column is found by its name in files; a later column with the old name is not."""
+    """An index finds a renamed column by its name in files, and no later column of the old name."""
     warehouse = Warehouse(tmp_path / "shop")
     warehouse.create_table("t", [[1]])
     info = PlainTable(warehouse, "t", no_fault).info

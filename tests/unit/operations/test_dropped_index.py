@@ -17,7 +17,7 @@ INDEX = Gone("v_sieve", OWN, "no folder", None)
 
 
 def end(now: Registration | str | None, index: Any = INDEX, *, every: bool = True) -> None:
-    """Ends a statement that does not find a file; the table now has this registration."""
+    """Ends a statement that has missed a file, on a table with the given registration."""
 
     def refresh_registry() -> dict[str, str]:
         if now == "no answer":
@@ -34,7 +34,7 @@ def end(now: Registration | str | None, index: Any = INDEX, *, every: bool = Tru
 
 @pytest.mark.parametrize("now", [None, OTHER])
 def test_dropped_index_is_left_out(now: Registration | None) -> None:
-    """A statement about all indexes does not fail if one of them was dropped, or made anew."""
+    """A statement about all indexes succeeds even if one index was dropped or created again."""
     end(now)
     with pytest.raises(CorruptError):
         end(now, every=False)

@@ -83,8 +83,8 @@ def test_estimate_of_a_small_column_equals_the_build(
 ) -> None:
     """For a small column, ESTIMATE returns the shapes and the expected reads of a real build.
 
-    The estimated bytes differ little from the bytes of the build. According to the test's clock,
-    reading takes three seconds.
+    The estimated bytes differ little from the bytes of the build. By the test's clock, the reading
+    of the column takes three seconds.
     """
     (found,) = estimated(COLUMN, options)
     built = index(tmp_path, COLUMN, options).manifest
@@ -100,7 +100,7 @@ def test_estimate_of_a_small_column_equals_the_build(
 
 @pytest.mark.parametrize("budget", ["auto", "5KB"])
 def test_estimate_describes_the_attempt_that_is_kept(tmp_path: Path, budget: str) -> None:
-    """The estimate describes the attempt that the build keeps, such as a map."""
+    """ESTIMATE describes the attempt that the build would keep, such as a map."""
     many, options = Table("bigint", scattered(24, 150), 16 * MB), IndexOptions(budget=budget)
     (found,) = estimated(many, options)
     built = index(tmp_path, many, options).manifest
@@ -130,7 +130,7 @@ def test_more_intervals_are_tried_if_they_may_pay(
 ) -> None:
     """If more intervals may save reads, ESTIMATE also tries more intervals.
 
-    If a map is better, or would exceed its limits, ESTIMATE does not try more intervals.
+    ESTIMATE tries no more intervals if a map is better, or if a map would exceed its limits.
     """
     made: list[str] = []
     maker = choose_run.run_maker
@@ -188,8 +188,8 @@ def test_large_column_is_estimated_from_windows(
 ) -> None:
     """A large column is estimated from sampled windows of its domain.
 
-    The estimated bytes and the estimated time are scaled to the whole column. If there is a
-    predicate, windows around the predicate's keys are added.
+    The estimated bytes and the estimated time are scaled to the whole column. With a predicate, the
+    sample has further windows around the predicate's keys.
     """
     monkeypatch.setattr(estimate, "_CUTS", 1000)
     monkeypatch.setattr(estimate, "CUTS_PER_TASK", 1000)
@@ -208,12 +208,13 @@ def test_large_column_is_estimated_from_windows(
     assert found.asked is not None
     assert (found.asked.total, found.asked.understood) == (40, True)
     assert 1 <= found.asked.files <= 3
-    # In the test, reading takes three seconds. Two cores then index the four parts of the column.
+    # Here, the test's clock gives three seconds to the reading. Two cores then index the four parts
+    # of the column.
     assert found.seconds == pytest.approx(1 + 2 + making * 4 / 2, rel=0.1)
 
 
 def test_a_build_limits_its_cuts(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A build compares a limited number of cuts, so the estimated time is limited, too."""
+    """The estimated time has a limit, because a build compares a limited number of cuts."""
     monkeypatch.setattr(estimate, "_CUTS", 500)
     monkeypatch.setattr(estimate, "CUTS_PER_TASK", 1000)
     monkeypatch.setattr(Profile, "most_cuts", lambda *_: 2000)
@@ -236,7 +237,7 @@ def test_table_without_files_is_estimated_as_zero() -> None:
 
 
 def test_column_without_keys_has_no_segment() -> None:
-    """A column without keys has no segment; its share is 0 if the column has no rows."""
+    """A column without keys has no segment. The index's share of a column without rows is 0."""
     (found,) = estimated(Table("bigint", [[[None]], [[None, None]]], MB), AUTO)
     assert (found.shapes, found.expected) == ((), ())
     assert found.share == found.bytes / 24

@@ -10,7 +10,7 @@ from sieve.operations.estimate_sample import ALL_UP_TO, FILES, sample_files, sec
 
 
 def test_small_tables_are_read_whole() -> None:
-    """If the table is small or there is a predicate, ESTIMATE reads all files."""
+    """ESTIMATE reads all files of a small table, and all files if it has a predicate."""
     assert list(sample_files([5] * ALL_UP_TO, every=False).numbers) == list(range(ALL_UP_TO))
     assert sample_files([5] * 1000, every=True).is_all
     some = sample_files([5] * 1000, every=False)
@@ -21,7 +21,7 @@ def test_small_tables_are_read_whole() -> None:
 
 
 def test_sample_gets_its_share_of_the_budget() -> None:
-    """Even if a budget is an absolute size, a sample gets only its share of this size."""
+    """From a budget in bytes, a sample gets only the sample's share."""
     some = sample_files([10] * 100, every=False)
     assert some.of_all(FILES) == 100
     assert some.scaled_budget(IndexOptions(budget="50%"), 1_000_000).budget == "500000B"
@@ -36,8 +36,8 @@ def test_sample_gets_its_share_of_the_budget() -> None:
 @pytest.mark.parametrize(
     ("kind", "read", "of_all"),
     [
-        # Each existing key is from one file of the sample, so a query reads at least this file,
-        # whatever the sample's size.
+        # A query for an existing key reads at least the key's own file. So this part of the reads
+        # does not depend on the sample's size.
         ("present", 1.0, 1.0), ("present", 20.0, 100.0), ("present", 1.19, 1 + 0.19 * 99 / 19),
         ("value", 20.0, 100.0), ("range", 2.0, 1 + 99 / 19), ("absent", 0.2, 1.0),
         ("absent", 0.0, 0.0),
@@ -54,7 +54,7 @@ def test_reads_are_scaled_by_the_other_files(kind: str, read: float, of_all: flo
 
 
 def test_fixed_time_of_a_job_is_not_scaled() -> None:
-    """The estimated time of reading is scaled to all files, but the fixed time of a job is not."""
+    """ESTIMATE scales the time of reading to all files, but not the fixed time of a job."""
     some = sample_files([10] * 100, every=False)
     assert some.seconds_to_read(0.5, 0.1) == pytest.approx(0.5)
     assert some.seconds_to_read(3.0, 2.1) == pytest.approx(3.0 + 1.5 * 4 * 2.0)

@@ -19,7 +19,7 @@ PLAIN = Column(("a_b",), "bigint")
 
 
 def names(*columns: Column, dropped: Column | None = None, **taken: Column) -> list[str]:
-    """The names of new indexes on the columns, if the table has the other indexes."""
+    """The names of new indexes on columns of a table with other indexes."""
     keys = {name: column.key for name, column in taken.items()}
     gone = None if dropped is None else dropped.key
     info: Any = SimpleNamespace(column_of=lambda key: None if key == gone else key)
@@ -42,7 +42,7 @@ def test_the_index_of_a_dropped_column_keeps_its_name() -> None:
 
 
 def test_an_index_of_the_same_column_keeps_its_name() -> None:
-    """If an index on the column has the name, the name stays, so that CREATE finds the index."""
+    """The default name stays if an index on the same column has it; CREATE then finds the index."""
     assert names(SUM, a_b_sieve=SUM) == ["a_b_sieve"]
     assert names(SUM, a_b_sieve=PLAIN, a_b_sieve_2=SUM) == ["a_b_sieve_2"]
     assert names(PLAIN, PLAIN) == ["a_b_sieve", "a_b_sieve"]

@@ -25,7 +25,7 @@ def test_text_has_all_its_keys(length: int, files: float) -> None:
 def test_text_in_no_location_is_in_no_location() -> None:
     """If no location contains the keys of a text, no location contains the text.
 
-    The same is true if there are no locations.
+    An index without locations gives the same result.
     """
     nowhere = Expected("present", 0.0, 0.0, 0.0, 0.0, 0.0)
     for locations in (0, 100):
@@ -34,7 +34,7 @@ def test_text_in_no_location_is_in_no_location() -> None:
 
 
 def test_only_substrings_are_judged_by_texts() -> None:
-    """A substring index is judged by queries for texts, any other index by queries for keys."""
+    """Queries for texts decide on a substring index, and queries for keys on any other index."""
     others = (_KEY, Expected("absent", 0.0, 0.0, 0.0, 0.0, 0.0))
     for kind in (None, ELEMENTS):
         assert of_queries(others, kind, 100, 1000) == others
@@ -44,14 +44,14 @@ def test_only_substrings_are_judged_by_texts() -> None:
 
 
 def test_substring_index_is_never_useless() -> None:
-    """If almost all 4-byte sequences are in all files, queries for a rare word still skip files."""
+    """Queries for a rare word skip files even if almost all 4-byte sequences are in all files."""
     everywhere = Expected("present", 99.9, 99.9, 100.0, 999.0, 999.0)
     assert benefit([everywhere], 100, 1000) is Benefit.CANNOT
     assert benefit([everywhere], 100, 1000, kind=SUBSTRING) is Benefit.SCATTERED
 
 
 def test_judgement_allows_an_error() -> None:
-    """If expected reads may be underestimated, an index that barely helps is judged not to help."""
+    """If the expected reads may be too low, an index that barely helps counts as no help."""
     just = Expected("present", 48.0, 48.0, 100.0, 480.0, 480.0)
     assert benefit([just], 100, 1000) is Benefit.HELPS
     assert benefit([just], 100, 1000, error=0.1) is Benefit.SCATTERED

@@ -37,14 +37,14 @@ class Commits:
     Attributes:
         slices: all slices of the table.
         written: the names of the folders that commits wrote to; None if these are unknown.
-        spelt: the path of the table's folder, as the commits spell it.
+        spelt: the path of the table's folder in the commits' spelling.
         listings: how often the whole table was listed.
         read: the paths that were read.
-        added: the numbers of those slices whose appended part can be read alone.
-        appended_only: the numbers of those slices of which only the appended part was read.
+        added: the numbers of the slices whose appended part can be read alone.
+        appended_only: the numbers of the slices for which only the appended part was read.
         empty: true if reading finds no rows.
         broken: true if reading an appended part fails.
-        asked: the slices for which the refresh requested only the appended files.
+        asked: the slices of which the refresh requested only the appended files.
         at: the commit of the Delta table that was listed.
     """
 
@@ -197,7 +197,7 @@ def test_slices_of_an_emptied_folder_are_removed(tmp_path: Path) -> None:
 
 
 def test_refresh_without_a_write_publishes_no_version(tmp_path: Path) -> None:
-    """If nothing was written, a refresh lists no folder and publishes no version."""
+    """Without new commits, a refresh lists no folder and publishes no version."""
     found, base = version(tmp_path, BEFORE, [6])
     table = Commits(BEFORE, set())
     assert refreshed(table, found) == {file.path for file in BEFORE}
@@ -223,7 +223,7 @@ def test_all_is_listed_if_commits_name_no_folders(tmp_path: Path) -> None:
     ],
 )
 def test_version_of_a_later_commit_is_kept(tmp_path: Path, theirs: Commit, *, stays: bool) -> None:
-    """A refresh does not replace a version of a later Delta commit, whatever the clocks say."""
+    """A refresh does not replace a version of a later Delta commit, even if clocks are wrong."""
     found, base = version(tmp_path, BEFORE, [6])
 
     def other() -> None:
@@ -238,9 +238,10 @@ def test_version_of_a_later_commit_is_kept(tmp_path: Path, theirs: Commit, *, st
 
 
 def test_all_is_listed_if_folders_are_spelt_differently(tmp_path: Path) -> None:
-    """If commits spell folders differently than the table does, a refresh lists all folders.
+    """A refresh lists all folders if commits and the table spell folders differently.
 
-    If the refresh listed only the named folders, changed files would keep old entries in the index.
+    If the refresh listed only folders in the commits, changed files would keep old entries in the
+    index.
     """
     found, _ = version(tmp_path, BEFORE, [6])
     table = Commits(AFTER, {"b"}, spelt="/elsewhere")
@@ -264,8 +265,8 @@ def test_all_is_listed_if_runs_are_merged(tmp_path: Path, runs: list[int]) -> No
 def test_only_appended_files_of_a_slice_are_read(tmp_path: Path) -> None:
     """If files were appended to a slice, a refresh reads only these files of the slice.
 
-    A slice with appended files gets one more slot in the index. If a slice changed otherwise than
-    by appended files, a refresh reads the whole slice.
+    A slice with appended files gets one more slot in the index. If a slice has other changes than
+    appended files, a refresh reads the whole slice.
     """
     found, _ = version(tmp_path, BEFORE, [6])
     now = [*slices("a/1"), *slices("a/2", mtime=5), *slices("b/1", mtime=6), *BEFORE[3:]]
@@ -292,7 +293,8 @@ def test_only_appended_files_of_a_slice_are_read(tmp_path: Path) -> None:
 def test_index_with_a_map_reads_whole_slices(tmp_path: Path) -> None:
     """If the index has a map, a refresh reads whole slices.
 
-    Otherwise, another run could contain a key that the map lacks, and CHECK would not report it.
+    Otherwise, another run could contain a key that is missing in the map, and CHECK would not
+    report the loss.
     """
     found, _ = version(tmp_path, BEFORE, [6], maps=True)
     table = Commits([*slices("a/1", mtime=5), *BEFORE[1:]], {"a"}, added=frozenset({0}))
@@ -325,7 +327,7 @@ def test_too_many_grown_slices_are_read_whole(
 
 
 def test_slice_is_read_again_if_its_appended_part_has_no_rows(tmp_path: Path) -> None:
-    """If an appended part has no rows, queries and the next refresh read its slice again."""
+    """If an appended part has no rows, queries and the next refresh read the part's slice again."""
     found, _ = version(tmp_path, BEFORE, [6])
     now = [*slices("a/1", mtime=5), *BEFORE[1:]]
     table = Commits(now, {"a"}, added=frozenset({0}), empty=True)
@@ -347,7 +349,7 @@ def test_unproven_slice_outside_the_folders_is_copied() -> None:
 
 
 def test_slices_that_grow_in_turn_keep_their_slots(tmp_path: Path) -> None:
-    """If slices grow in turn, each slice keeps its slots and gets one more slot per refresh."""
+    """When slices grow in turn, each slice keeps its slots, and each refresh adds a slot."""
     found, _ = version(tmp_path, BEFORE, [6])
     first = [BEFORE[0], *slices("a/2", mtime=5), *BEFORE[2:]]
     refreshed(Commits(first, {"a"}, added=frozenset({1})), found)

@@ -1,4 +1,4 @@
-"""Tests which indexes below a root are orphans, and to which table a damaged index belongs."""
+"""Tests which indexes below a root are orphans (unregistered), and whose a damaged index is."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def test_newest_readable_version_names_the_table(
 
 
 def test_index_that_can_be_read_again_is_not_damaged(tmp_path: Path) -> None:
-    """If an index seems damaged but a second attempt can read it, the error blames the store."""
+    """The error blames the store if an index seems damaged, but a second attempt can read it."""
     with pytest.raises(UnavailableError, match="is readable now"):
         owner_of_damaged(STORE, index(tmp_path, FIRST, LATER))
 
@@ -57,7 +57,7 @@ def test_a_damaged_index_is_an_orphan(tmp_path: Path) -> None:
 
 
 def test_index_that_only_lost_its_registration_is_no_orphan(tmp_path: Path) -> None:
-    """If an index has lost only its registration, it is no orphan.
+    """An index that has lost only its registration is no orphan.
 
     The next statement on the index's table registers the index again.
     """
@@ -78,7 +78,7 @@ def test_index_that_only_lost_its_registration_is_no_orphan(tmp_path: Path) -> N
 def test_index_is_an_orphan_if_its_name_has_a_usable_index(
     tmp_path: Path, versions: list[TableIdentity], why: list[str]
 ) -> None:
-    """If a usable index with the same name is registered, an unregistered index is an orphan."""
+    """An unregistered index is an orphan if its name belongs to a registered, usable index."""
     index(tmp_path, FIRST)
     index(tmp_path, *versions, uuid=OTHER)
     there = Registration(OTHER, SAMPLE.column, f"file:{tmp_path}")
@@ -145,7 +145,7 @@ def test_a_dropped_index_and_one_without_a_version_are_orphans(tmp_path: Path) -
 
 
 def test_dropped_index_makes_no_other_index_an_orphan(tmp_path: Path) -> None:
-    """If the registered index was dropped, another index of the same name is no orphan."""
+    """An unregistered index is no orphan if the registered index of its name was dropped."""
     index(tmp_path, FIRST)
     index(tmp_path, FIRST, uuid=OTHER)
     version = replace(SAMPLE, index=OTHER, state="dropped")
@@ -157,7 +157,7 @@ def test_dropped_index_makes_no_other_index_an_orphan(tmp_path: Path) -> None:
 
 
 def test_index_with_unreadable_versions_is_no_orphan(tmp_path: Path) -> None:
-    """An index is no orphan if its versions are unreadable, or were unreadable at first."""
+    """An index is no orphan if the store cannot read its versions, at first or at all."""
     folder = index(tmp_path, FIRST)
     read: list[str] = []
 

@@ -1,4 +1,4 @@
-"""Changes of an index's metadata: each change publishes the next version."""
+"""Tests changes of an index's metadata. Each change publishes the next version."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ RENAMED = replace(WAS, table="renamed", location="file:/w/renamed")
 def follow(
     tmp_path: Path, now: TableIdentity, *there: TableIdentity, state: str = "ready"
 ) -> tuple[str | None, TableIdentity, tuple[str, ...]]:
-    """Lets an index follow its renamed or moved table.
+    """Makes an index follow its renamed or moved table.
 
     Returns the result, and the newest version's table and roots.
     """
@@ -82,7 +82,7 @@ def follow(
 @pytest.mark.parametrize(
     ("now", "roots"),
     [
-        # If a table is renamed, its files move, so the roots of its index move, too.
+        # RENAME moves a table's files, so the roots of the index move, too.
         (RENAMED, ("file:/w/renamed", "file:/else")),
         (replace(WAS, table="archive", location="file:/w/a"), ("file:/w/a", "file:/else")),
         (replace(WAS, table="renamed"), ("file:/w/orders", "file:/else")),
@@ -108,17 +108,17 @@ def test_an_index_follows_its_table(
         # Either the property was copied to another table, or another table replaced the table.
         (replace(RENAMED, create_time_ms=WAS.create_time_ms + 1), ()),
         (replace(RENAMED, database="other"), ()),
-        # The index's own table still exists; the other table is a copy from the same second.
+        # The index's own table still exists. The other table is a copy from the same second.
         (RENAMED, (WAS,)),
     ],
 )
 def test_index_does_not_follow_without_evidence(
     tmp_path: Path, now: TableIdentity, there: tuple[TableIdentity, ...]
 ) -> None:
-    """If the other table is not certainly the same table, the index keeps its own table."""
+    """An index keeps its own table unless the other table is certainly the same table."""
     assert follow(tmp_path, now, *there)[:2] == (None, WAS)
 
 
 def test_a_dropped_index_follows_no_table(tmp_path: Path) -> None:
-    """A dropped index does not follow its table, because the index's files will soon be deleted."""
+    """A dropped index does not follow its table, because DROP soon deletes the index's files."""
     assert follow(tmp_path, RENAMED, state="dropped")[0] is None

@@ -74,7 +74,7 @@ def others(
 ) -> Any:
     """Another writer.
 
-    Before each attempt of a refresh, the writer publishes a version, up to `times` times.
+    Another writer publishes a version before each attempt of a refresh, up to `times` times.
     """
     published: list[Manifest] = [base]
 
@@ -97,8 +97,8 @@ def others(
 def rebuilt(number: int, made: Manifest) -> Manifest:
     """A rebuilt version.
 
-    A rebuilt version shares no run with the version before it, but describes the table at the same
-    instant.
+    A rebuilt version describes the table at the same instant as the previous version, but shares no
+    run with it.
     """
     return replace(made, runs=(replace(made.runs[0], id=f"{number:032x}"),), instant=made.instant)
 
@@ -107,7 +107,7 @@ def rebuilt(number: int, made: Manifest) -> Manifest:
 def test_overtaken_refresh_starts_again_from_the_newest(tmp_path: Path, times: int) -> None:
     """If the index is rebuilt during a refresh, the refresh starts again from the newest version.
 
-    VACUUM can delete the files that only versions before the rebuild name.
+    VACUUM can delete files that occur only in versions before the rebuild.
     """
     found, base = version(tmp_path, BEFORE, [6])
     monkey = others(found, base, rebuilt, times)
@@ -119,7 +119,7 @@ def test_overtaken_refresh_starts_again_from_the_newest(tmp_path: Path, times: i
 
 
 def test_always_overtaken_refresh_fails(tmp_path: Path) -> None:
-    """If other writers overtake each attempt, a refresh fails; the error counts its attempts."""
+    """If other writers overtake each attempt, a refresh fails. The error counts the attempts."""
     found, base = version(tmp_path, BEFORE, [6])
     monkey = others(found, base, rebuilt, 99)
     with pytest.raises(ConflictError, match=f"rebuilt index .* {refresh._ATTEMPTS} times"):
@@ -132,7 +132,7 @@ def test_always_overtaken_refresh_fails(tmp_path: Path) -> None:
 def test_refresh_fails_if_the_table_is_renamed(tmp_path: Path) -> None:
     """If the table is renamed during a refresh, the refresh fails.
 
-    Before the rename was noticed, the refresh may have read rows of another table.
+    The refresh may have read rows of another table before it notices the rename.
     """
     found, base = version(tmp_path, BEFORE, [6])
 
@@ -171,7 +171,7 @@ def test_vanished_index_is_not_created_again(tmp_path: Path) -> None:
 def test_greater_commit_number_is_the_later_version(
     newest_at: tuple[str, Commit | None], made_at: tuple[str, Commit | None], later: bool
 ) -> None:
-    """Of two versions of a Delta table, the version with the greater commit number is later.
+    """For a Delta table, the index version with the greater commit number is later.
 
     Versions of any other table are compared by time.
     """
@@ -181,7 +181,7 @@ def test_greater_commit_number_is_the_later_version(
 
 @pytest.mark.parametrize("change", ["none", "fingerprint", "type", "options", "damage", "gone"])
 def test_invalid_version_is_rebuilt(tmp_path: Path, change: str) -> None:
-    """If the reader, type or options changed, or the list is unreadable, all runs are rebuilt."""
+    """All runs are rebuilt if the reader, type or options changed, or if the list is unreadable."""
     found, base = version(tmp_path, BEFORE, [6])
     table: Any = Commits(BEFORE, set())
     column = Column(("v",), "int" if change == "type" else "bigint")

@@ -47,13 +47,13 @@ OTHER = replace(SAMPLE.table, table="other", location="file:/w/other")
 
 @dataclass(frozen=True)
 class Case:
-    """The content of an index folder, and the state that an index with this content has.
+    """The content of an index folder, and the resulting state of the index.
 
     Attributes:
-        found: the newest version, None, or the error that was raised when it was read.
+        found: the newest version, None, or the error of reading it.
         kind: the class of the state.
         word: the state's name in statements.
-        error: the class of the error that operations on a version raise, and a part of its message.
+        error: the class and a part of the message of the error that operations on a version raise.
     """
 
     found: Manifest | SieveError | None
@@ -104,7 +104,7 @@ def opened(
     found: Manifest | SieveError | None,
     check_root: Callable[[str, str], None] = lambda *_: None,
 ) -> RegisteredIndex:
-    """Opens an index; its newest version is given, or cannot be read."""
+    """Opens an index with the given newest version, or with an unreadable version."""
 
     def newest(*_: object) -> Manifest | None:
         if isinstance(found, SieveError):
@@ -118,7 +118,7 @@ def opened(
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.kind.__name__} {case.found!s:.20}")
 def test_each_state_has_a_version_or_an_error(monkeypatch: pytest.MonkeyPatch, case: Case) -> None:
-    """Each state has a name, and either a usable version or an error that states the reason."""
+    """Each state has a name, and either a usable version or an error with the reason."""
     index = opened(monkeypatch, case.found)
     assert type(index) is case.kind
     assert index.state == case.word
@@ -145,7 +145,7 @@ def test_each_state_has_a_version_or_an_error(monkeypatch: pytest.MonkeyPatch, c
 
 
 def test_a_refused_root_is_not_opened(monkeypatch: pytest.MonkeyPatch) -> None:
-    """An index in a refused root is not opened, and the error suggests no statement."""
+    """Sieve does not open an index in a refused root, and the error suggests no statement."""
 
     def refuse(*_: str) -> None:
         raise RootRefusedError("SIEVE_ROOT_REFUSED", "not below spark.sieve.roots")

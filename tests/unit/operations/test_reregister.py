@@ -1,4 +1,4 @@
-"""Which lost indexes of a table are registered again."""
+"""Tests which lost indexes of a table Sieve registers again."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ UUIDS = [IndexUuid(f"{number}{SAMPLE.index[1:]}") for number in range(9)]
 
 
 class Table:
-    """A table that records its registrations, and the checks before each registration."""
+    """A table that records its registrations and the checks before them."""
 
     def __init__(self, folder: Path, known: dict[str, Registration]) -> None:
         self.calls: list[str] = []
@@ -57,7 +57,7 @@ def named(root: Path, number: int, name: str, table: TableIdentity = FIRST) -> N
 
 
 def test_only_lost_indexes_are_registered_again(tmp_path: Path) -> None:
-    """Unfinished, damaged, dropped, registered and foreign indexes are not registered again."""
+    """Sieve does not register unfinished, damaged, dropped, registered or foreign indexes again."""
     named(tmp_path, 0, "unfinished")
     (tmp_path / UUIDS[0] / REGISTERED).unlink()
     index(tmp_path, None, uuid=UUIDS[1])
@@ -89,7 +89,7 @@ def test_lost_index_with_a_name_in_use_is_not_registered(
 ) -> None:
     """A registered index can have the name of a lost index.
 
-    The lost index is then registered only if the registered index is gone or half dropped.
+    Sieve then registers the lost index only if the registered index is gone or half dropped.
     """
     named(tmp_path, 0, "v")
     there = Registration(UUIDS[1], ("v",), f"file:{tmp_path}")
@@ -102,7 +102,7 @@ def test_lost_index_with_a_name_in_use_is_not_registered(
 
 
 def test_index_of_another_database_is_not_opened(tmp_path: Path) -> None:
-    """Databases can share a root, so a lost index is registered only in its own database."""
+    """Databases can share a root, but Sieve registers a lost index only in its own database."""
     named(tmp_path, 0, "v")
     table = Table(tmp_path, {})
     table.info.identity = replace(FIRST, database="elsewhere")

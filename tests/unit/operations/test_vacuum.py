@@ -1,4 +1,4 @@
-"""VACUUM deletes unneeded files, which it recognises by their age and name."""
+"""VACUUM recognises unneeded files by their age and name, and deletes them."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ def test_version_expires_hours_after_the_next_one(tmp_path: Path) -> None:
 
 
 def test_vacuum_finishes_an_interrupted_vacuum(tmp_path: Path) -> None:
-    """If a VACUUM was interrupted, the next one finishes it, and counts only its own deletions."""
+    """The next VACUUM finishes an interrupted VACUUM, and counts only its own deletions."""
     index = Index(tmp_path, 3)
     (index.folder / f"locations/{1:032x}.parquet").unlink()
     assert vacuum_index(index.usable, ALL) == Vacuumed(2, 3, 5 + 7 + 7)
@@ -134,7 +134,7 @@ def test_drafts_and_probes_are_deleted_after_a_day(tmp_path: Path) -> None:
 def test_unused_files_of_dead_writers_are_deleted(tmp_path: Path) -> None:
     """VACUUM deletes the unused files of a dead writer. A writer counts as dead after a day.
 
-    A file that a version names is never deleted as unused.
+    VACUUM never treats a file as unused if a version names the file.
     """
     index = Index(tmp_path, 1)
     for number, at in ((7, 99 * DAY - 1), (8, 99 * DAY), (1, 0)):
@@ -150,7 +150,7 @@ def test_unused_files_of_dead_writers_are_deleted(tmp_path: Path) -> None:
 
 
 def test_vacuum_fails_if_a_version_is_not_listed(tmp_path: Path) -> None:
-    """If the store does not list a version, VACUUM fails: the version's files would look unused."""
+    """VACUUM fails if the store misses a version, because the version's files would look unused."""
     index = Index(tmp_path, 3)
     (index.folder / "versions" / "3.json").unlink()
     before = index.names()

@@ -1,4 +1,4 @@
-"""Predicates: how they are parsed, the key ranges of their leaves, and the kept locations."""
+"""Tests predicates: their parsing, the key ranges of their leaves, and the kept locations."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def any_of(*args):
 
 
 def kept_locations(tree, n=None, **indexes):
-    """Returns the numbers of the kept locations; each keyword argument is a column's index."""
+    """Returns the numbers of the kept locations. Each keyword argument is a column's index."""
     over = {(name,): index for name, index in indexes.items()}
     n = n or len(next(iter(indexes.values()))._values)
     return np.flatnonzero(evaluate(parse(tree), over, n).keep).tolist()
@@ -86,7 +86,7 @@ def key_ranges_of(tree, encoder):
 
 
 def test_every_node_is_read():
-    """Each operator of the protocol is read as a record, whether from text or from objects."""
+    """The parser reads each operator of the protocol as a record, from text and from objects."""
     tree = both(
         compare("<", 1),
         any_of({"op": "in", "col": ["a", "b"], "values": [1, 2]}, {"op": "is null", "col": ["x"]}),
@@ -137,7 +137,7 @@ def test_every_node_is_read():
     ],
 )
 def test_malformed_trees_are_refused(tree):
-    """If a predicate does not follow the protocol, it is refused."""
+    """The parser refuses a predicate that does not follow the protocol."""
     with pytest.raises(InvalidInputError) as refusal:
         parse(tree)
     assert refusal.value.condition == "SIEVE_BAD_PREDICATE"
@@ -157,7 +157,7 @@ def test_limits_make_parts_unknown():
     assert [one.why for one in parse(many).args if isinstance(one, Unknown)][:1] == [
         "the predicate has too many parts"
     ]
-    # Columns of an unknown part are recorded, so that a scan can report their unused index.
+    # The parser records columns of an unknown part, so a scan can report their unused index.
     deeply = parse(deep)
     while not isinstance(deeply, Unknown):
         (deeply,) = deeply.args
@@ -214,7 +214,7 @@ def test_exact_leaves_select_exactly_their_values(tree, expected):
     ],
 )
 def test_nan_is_greatest_and_equal_to_itself(op, expected):
-    """As in Spark, NaN is equal to itself in comparisons, and greater than all other values."""
+    """As in Spark, comparisons treat NaN as equal to itself and greater than all other values."""
     assert key_ranges_of(compare(op, NAN), Encoder("double")) == expected
 
 
@@ -281,7 +281,7 @@ def test_range_needs_one_key_within_both_bounds():
 
 
 def test_range_narrows_the_or_below_it():
-    """A range in an AND also narrows comparisons of the same column in an OR within the AND."""
+    """A range in an AND also narrows an OR within the AND, for comparisons of the same column."""
     tree = both(compare(">", 1), any_of(compare("<", 5), compare("=", 2, "y")))
     assert kept_locations(tree, x=Listed([0, 9], [3], [9]), y=Listed([0], [0], [2])) == [1, 2]
     inner = any_of(
@@ -346,14 +346,14 @@ def test_constants():
 
 
 def test_contradictions_keep_nothing():
-    """A predicate that asks for two values of x at once, or NULL and a value, keeps no location."""
+    """A predicate that requires two values of x at once, or NULL and a value, keeps no location."""
     x = Listed([1, 2, None])
     assert kept_locations(both(compare("=", 1), compare("=", 2)), x=x) == []
     assert kept_locations(both({"op": "is null", "col": ["x"]}, compare("=", 1)), x=x) == []
 
 
 def test_null_is_selected_only_if_it_can_match():
-    """IS NULL and `NOT (x <=> 1)` select rows with NULL, and `x != 1` does not."""
+    """IS NULL and `NOT (x <=> 1)` select rows with NULL, but `x != 1` selects none."""
     x = Listed([None], [1], [2])
     assert kept_locations({"op": "is null", "col": ["x"]}, x=x) == [0]
     assert kept_locations({"op": "is not null", "col": ["x"]}, x=x) == [1, 2]
@@ -386,7 +386,7 @@ def test_null_without_proof_keeps_all():
 
 
 def test_nested_columns_match_by_their_whole_path():
-    """An index on a.b is used neither for b, nor for a, nor for A.b."""
+    """Look-ups of b, a and A.b ignore an index on a.b."""
     index = {("a", "b"): Listed([1], [0])}
     for path, expected in (
         (["a", "b"], [True, False]),
@@ -404,7 +404,7 @@ def test_a_constant_of_another_type_is_an_error():
 
 
 def nested(depth):
-    """A comparison nested in AND nodes; the depth counts these nodes and the comparison."""
+    """A comparison nested in AND nodes. The depth counts the AND nodes and the comparison."""
     tree = compare("=", 1)
     for _ in range(depth - 1):
         tree = both(tree)
@@ -453,7 +453,7 @@ def test_an_unparsed_part_names_its_columns_and_expressions():
 
 
 def test_a_column_may_be_a_hundred_structs_deep():
-    """A column path can have 100 parts; a longer path is refused."""
+    """A column path can have 100 parts. The parser refuses a longer path."""
     deep = {"op": "=", "col": ["x"] * 100, "value": 1}
     assert parse(deep).column == ("x",) * 100
     with pytest.raises(InvalidInputError, match="SIEVE_BAD_PREDICATE"):
@@ -471,9 +471,9 @@ def test_a_column_may_be_a_hundred_structs_deep():
     ],
 )
 def test_columns_of_an_unparsed_part_are_named(part, names):
-    """If a part is not parsed, the columns in it are named once each, at any depth.
+    """For an unparsed part, the parser names each column in the part once, at any depth.
 
-    Malformed columns in an unparsed part are ignored.
+    The parser ignores malformed columns in an unparsed part.
     """
     assert set(_names_in(part)) == set(names)
     assert len(_names_in(part)) == len(names)
@@ -495,7 +495,7 @@ def test_reason_of_an_unknown_part_is_truncated():
 
 
 def test_columns_are_found_next_to_any_other_nodes() -> None:
-    """Columns are found at any depth, whatever other nodes are next to them."""
+    """The parser finds columns at any depth, next to any other nodes."""
     node = {
         "op": "and",
         "col": ["a", "b"],

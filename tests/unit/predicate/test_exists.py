@@ -1,4 +1,4 @@
-"""Predicates on elements of arrays: two `exists` can be true because of different elements."""
+"""Tests predicates on array elements. Different elements can make two `exists` true."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def joined(op, *args):
     ],
 )
 def test_ranges_of_several_elements_are_not_intersected(tree, kept):
-    """Ranges within one `exists` are intersected, but ranges of two `exists` are not intersected.
+    """Ranges within one `exists` intersect, but ranges of two different `exists` do not.
 
     A comparison outside of `exists` uses no index on elements.
     """

@@ -43,9 +43,9 @@ def test_union_of_points_has_the_hashes_of_all() -> None:
 
 
 def test_intersection_has_hashes_of_one_side_or_shared_ones() -> None:
-    """The intersection has the hashes that both sides share.
+    """An intersection has the hashes that both of its sides share.
 
-    If only one side has hashes, the intersection has all hashes of this side.
+    If only one side of an intersection has hashes, the intersection has all these hashes.
     """
     assert hashes_of(intersect(POINTS, RANGE)) == hashes_of(intersect(RANGE, POINTS)) == [10, 50]
     assert intersect(POINTS, RANGE).intervals.tolist() == [[5, 5]]
@@ -55,9 +55,9 @@ def test_intersection_has_hashes_of_one_side_or_shared_ones() -> None:
 
 @pytest.mark.parametrize("name", ["null", "nan"])
 def test_intersection_includes_null_and_nan_if_both_sides_do(name: str) -> None:
-    """An intersection includes NULL or NaN if both sides do.
+    """An intersection includes NULL or NaN if both sides include it.
 
-    A union includes NULL or NaN if one side does.
+    A union includes NULL or NaN if one side includes it.
     """
     none = np.empty((0, 2), np.int64)
     sides = {asked: KeyRanges(none, **{name: asked}) for asked in (False, True)}

@@ -67,7 +67,7 @@ def test_hashes_of_texts_can_have_any_code(type_: str) -> None:
 
 @pytest.mark.parametrize("keys", [(2, 1), (1, 1), (1, 3, 2)])
 def test_unsorted_or_repeated_keys_are_refused(keys: tuple[int, ...]) -> None:
-    """Packed keys must ascend, so that a look-up need not sort these keys."""
+    """Packed keys must ascend, because a look-up does not sort them."""
     with pytest.raises(InvalidInputError, match="an ascending key was expected"):
         key_ranges(leaf(*keys), Encoder("bigint"))
 
@@ -84,7 +84,7 @@ def test_unsorted_or_repeated_keys_are_refused(keys: tuple[int, ...]) -> None:
     ],
 )
 def test_keys_of_another_kind_are_refused(type_: str, hashed: bool) -> None:
-    """Hashes are refused for numbers, and numbers are refused for other types."""
+    """For numbers, the parser refuses hashes; for other types, it refuses numbers."""
     with pytest.raises(InvalidInputError, match="was expected"):
         key_ranges(leaf(1, 2, hashed=hashed), Encoder(type_))
 
@@ -93,13 +93,13 @@ def test_keys_of_another_kind_are_refused(type_: str, hashed: bool) -> None:
     "wrong", [{"packed": "!!"}, {"packed": "QUJD"}, {"packed": 3}, {"packed": "", "hashed": 1}]
 )
 def test_malformed_keys_are_refused(wrong: dict[str, object]) -> None:
-    """Keys that are not base64 of whole numbers are refused."""
+    """The parser refuses keys that are no base64 of whole numbers."""
     with pytest.raises(InvalidInputError, match="packed key"):
         parse({"op": "in", "col": ["k"], **wrong})
 
 
 def test_too_many_keys_are_not_understood(monkeypatch: pytest.MonkeyPatch) -> None:
-    """If a leaf has more packed keys than the limit, it becomes unknown, so any row can match."""
+    """A leaf with too many packed keys becomes unknown, so any row can match."""
     monkeypatch.setattr(parse_predicate, "MAX_PACKED_KEYS", 2)
     assert isinstance(parse({"op": "in", "col": ["k"], "packed": packed(1, 2)}), PackedKeys)
     many = parse({"op": "in", "col": ["k"], "packed": packed(1, 2, 3)})
@@ -112,7 +112,7 @@ def test_no_key_matches_no_row() -> None:
 
 
 class _Everywhere:
-    """An index of numbers, according to which every location may have each value."""
+    """An index of numbers that keeps every location for each value."""
 
     encoder = Encoder("bigint")
     null_proof = True

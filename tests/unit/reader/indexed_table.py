@@ -28,7 +28,7 @@ LEFT, RIGHT = (IndexUuid(f"0b9f3c1e-5a55-4b1c-9d0e-01234567890{k}") for k in "ab
 
 
 def cut_locations() -> Locations:
-    """A list of locations of four files, which have 1, 3, 2 and 2 ranges.
+    """A list of locations of four files with 1, 3, 2 and 2 ranges.
 
     Each range of file k has 100 + k bytes; if file k is cut, its footer has k bytes.
     """
@@ -69,7 +69,7 @@ def make_index(root: Path, uuid: IndexUuid, column: str, listed: Locations) -> M
 class Table:
     """A table with indexes on `x` and on `y`, and a driver's scans of this table.
 
-    Unless files are given, the table has eight files.
+    By default, the table has eight files.
     """
 
     def __init__(self, root: Path, listed: Locations | None = None) -> None:
@@ -129,7 +129,7 @@ class Table:
         )
 
     def files_read(self, predicate: Mapping[str, Any], **settings: str) -> list[int]:
-        """Returns the numbers that the scan's dictionary gives to the files that the scan reads."""
+        """Returns the files that the scan reads, by their numbers in the scan's dictionary."""
         answer = self.prune(predicate, **settings)
         paths = paths_of(self.send("dictionary", dictionary=answer["dictionary"]))
         skip = flags(answer["skip"], len(paths))

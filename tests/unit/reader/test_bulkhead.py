@@ -1,4 +1,4 @@
-"""The bulkhead: if some scans wait too long for an index, other scans do not use this index."""
+"""Tests the bulkhead: if some scans wait too long for an index, other scans do without it."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
 
 
 def test_third_scan_does_not_wait_for_a_slow_index(clock: list[float]) -> None:
-    """If two scans wait too long for an index, a third scan does not wait for this index.
+    """If two scans wait too long for an index, a third scan does not wait for the same index.
 
     A scan that does not wait for one index still uses the other indexes. A wait is too long if it
     exceeds both the third scan's time-out and one second.
@@ -46,7 +46,7 @@ def test_third_scan_does_not_wait_for_a_slow_index(clock: list[float]) -> None:
 def test_ninth_scan_does_not_wait_for_a_slow_root(clock: list[float]) -> None:
     """If eight scans wait too long for indexes of a root, a ninth scan uses no index of this root.
 
-    For a root, a wait of more than a second is too long, whatever the time-out.
+    For a root, a wait of more than a second is too long, for any time-out.
     """
     scans = Bulkhead()
     with ExitStack() as waiting:
@@ -64,7 +64,7 @@ def test_ninth_scan_does_not_wait_for_a_slow_root(clock: list[float]) -> None:
 def test_scans_of_a_replaced_index_count_only_for_the_root(clock: list[float]) -> None:
     """Scans that wait for a replaced index count as waiting for the root, not for the new index.
 
-    Because waits for a root are limited, only few threads wait for a store that hangs.
+    The limit for a root means that only few threads wait for a store that hangs.
     """
     scans = Bulkhead()
     with ExitStack() as waiting:

@@ -58,12 +58,12 @@ def run():
     ],
 )
 def test_interval_finds_the_blocks_that_share_a_key(run, low, high, locations):
-    """If an interval is looked up, the locations of all blocks that overlap it are found."""
+    """A look-up of an interval finds the locations of all overlapping blocks."""
     assert found(run, (low, high)) == locations
 
 
 def test_look_up_finds_the_locations_of_all_intervals(run):
-    """If several intervals are looked up, even overlapping ones, all their locations are found."""
+    """A look-up of several intervals finds all their locations, even if the intervals overlap."""
     assert found(run, (115, 118), (0, 3), (2, 5), (7, 6), (200, 300)) == [0, 4]
     assert found(run, (0, 105), (1, 2), (108, 109)) == [0, 1, 2, 3]
     assert found(run, (0, 9), (20, 29), (100, 100), (1, 1)) == [0, 1, 2, 3]
@@ -88,7 +88,7 @@ def test_long_slices_and_short_ones_agree():
 
 
 def test_the_ends_of_the_domain_are_found():
-    """If a segment covers all 2^64 codes, look-ups are right at both ends and in the middle."""
+    """In a segment over all 2^64 codes, look-ups are right at both ends and in the middle."""
     width = -(-(1 << 64) // 3)
     run = assemble([segment(LEAST, GREATEST, width, (0,), (1,), (2,))])
     assert found(run, (LEAST, LEAST)) == [0]
@@ -98,7 +98,7 @@ def test_the_ends_of_the_domain_are_found():
 
 
 def test_chunk_without_segments_finds_nothing():
-    """If a chunk has no segments, look-ups find no location."""
+    """In a chunk without segments, look-ups find no location."""
     run = assemble([])
     assert found(run, (LEAST, GREATEST)) == []
     assert found(run, (0, 0), (5, 9)) == []
@@ -127,13 +127,13 @@ def test_meeting_returns_the_intervals_of_each_range():
 
 
 def test_overlapping_segments_are_corrupt():
-    """Overlapping segments are corrupt, because a look-up would search only one of them."""
+    """Overlapping segments are corrupt, because a look-up searches only one segment."""
     with pytest.raises(CorruptError, match="overlap"):
         assemble([segment(0, 9, 10, (0,)), segment(9, 19, 11, (1,))])
 
 
 def test_size_of_a_chunk_includes_all_its_arrays():
-    """The size of a chunk includes all its arrays, so the cache counts all of their bytes."""
+    """The size of a chunk includes all its arrays, so the cache counts all bytes of the arrays."""
     run = assemble([segment(0, 999, 1, *((k % 10,) for k in range(1000)))])
     assert run.nbytes >= run.low.nbytes + run.high.nbytes + run.reach.nbytes + run.location.nbytes
 

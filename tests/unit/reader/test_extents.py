@@ -1,4 +1,4 @@
-"""Tests extents: each location's least code, and its certain number of rows up to a code."""
+"""Tests extents: a location's least code, and how many rows it surely has up to a code."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def ends_of(entries: list[Entry]) -> LocationEnds:
 
 
 def made(entries: list[Entry], keyed: list[int], *, falls: bool = False) -> Extents:
-    """Makes the extents of these entries; `keyed` has each location's number of rows with a key."""
+    """Makes the extents of entries; `keyed` counts each location's rows with a key."""
     ends = ends_of(entries)
     return extents(ends.falling() if falls else ends, np.array(keyed, np.int64))
 
@@ -49,7 +49,7 @@ EXAMPLE: list[Entry] = [(1, 1, 3, 3, 0, "bf"), (900, 900, 901, 901, 0, "bf")]
 
 
 def test_last_cell_counts_the_remaining_rows() -> None:
-    """Each cell that certainly has a key counts one row, and the last cell counts all other rows.
+    """Each cell that certainly has a key counts one row. The last cell counts all other rows.
 
     The test uses the example of the module's docstring, in both directions.
     """
@@ -62,7 +62,7 @@ def test_last_cell_counts_the_remaining_rows() -> None:
 
 
 def test_key_of_a_wide_cell_counts_at_its_end() -> None:
-    """If a cell has several codes, its key is counted at the last code of the cell.
+    """If a cell has several codes, the cell's key counts at the last code.
 
     In an entry with only one cell, only one key is certain.
     """
@@ -108,7 +108,7 @@ def test_entries_of_removed_locations_are_ignored() -> None:
 
 
 def test_column_without_entries_has_no_steps() -> None:
-    """If there are no entries, as for a column of NULLs, no location has keys or steps."""
+    """Without entries, as for a column of NULLs, no location has keys or steps."""
     found = made([], [0, 0])
     assert steps_of(found) == []
     assert found.least.tolist() == [GREATEST, GREATEST]
@@ -119,7 +119,7 @@ def test_column_without_entries_has_no_steps() -> None:
 
 
 def test_descending_order_swaps_the_ends_without_overflow() -> None:
-    """For descending order, codes are inverted; the least and greatest code do not overflow."""
+    """Descending order inverts codes. The least and the greatest code do not overflow."""
     found = made([(LEAST, LEAST, GREATEST, GREATEST, 0, "bf")], [2], falls=True)
     assert steps_of(found) == [(LEAST, 0, 1), (GREATEST, 0, 1)]
 
@@ -128,10 +128,10 @@ FLAGS = ("", "b", "f", "bf")
 
 
 def at_the_latest(entries: list[Entry], keyed: int, *, falls: bool) -> list[int]:
-    """Returns the codes of a location's rows, if each row has the last code that its entry permits.
+    """Returns the codes of a location's rows. Each row gets the last code that its entry permits.
 
-    If a cell has several codes, its row gets the last code of the cell. All rows that no cell
-    counts get the last code of the location. In descending order, all codes are inverted.
+    The row of a cell gets the last code of the cell. All remaining rows get the last code of the
+    location. In descending order, all codes are inverted.
     """
     rows = []
     for low, first_by, last_from, high, _, known in entries:

@@ -75,7 +75,7 @@ def numbered_ranges(files: FileNumbering) -> list[tuple[str, int]]:
 
 
 def ordinals(files: FileNumbering, index: OpenVersion) -> list[int]:
-    """Returns, for each numbered range, the number of its location in this version, or -1."""
+    """For each numbered range, returns the location's number in the given version, or -1."""
     return files.ordinals[index.manifest.id].positions().tolist()
 
 
@@ -85,7 +85,7 @@ def numbered(*indexes: OpenVersion) -> FileNumbering:
 
 
 def test_ranges_of_two_versions(tmp_path: Path) -> None:
-    """If one of two versions cuts a file into ranges, the shared numbering has these ranges."""
+    """If one of two versions cuts a file into ranges, the shared numbering has the same ranges."""
     one = opened(tmp_path, "a", cut([0, 1], {0: [100, 400]}))
     two = opened(tmp_path, "b", cut([0, 2], {0: [100, 700], 2: [5]}))
     files = numbered(one, two)
@@ -103,7 +103,7 @@ def test_ranges_of_two_versions(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("fact", ["mtimes", "lengths"])
 def test_replaced_file_gets_another_number(tmp_path: Path, fact: str) -> None:
-    """If a file was replaced, the old file and the new file have different numbers."""
+    """After the replacement of a file, the old file and the new file have different numbers."""
     before = cut([0], {})
     after = replace(before, **{fact: getattr(before, fact) + 7})
     lists = zip("abc", (before, after, before), strict=True)
@@ -114,9 +114,9 @@ def test_replaced_file_gets_another_number(tmp_path: Path, fact: str) -> None:
 
 
 def test_scan_reads_the_ranges_of_unknown_files(tmp_path: Path) -> None:
-    """If a version does not know a file, the scan reads all ranges of the file.
+    """A scan reads all ranges of a file that the version does not know.
 
-    A version lets a scan skip only files that the version knows.
+    A version makes a scan skip only files that the version knows.
     """
     one = opened(tmp_path, "a", cut([0], {0: [10]}))
     two = opened(tmp_path, "b", cut([1], {1: [10, 20]}))
@@ -127,7 +127,7 @@ def test_scan_reads_the_ranges_of_unknown_files(tmp_path: Path) -> None:
 
 
 def test_random_cuts(tmp_path: Path) -> None:
-    """However files are cut, a numbered range never extends over two ranges of a version."""
+    """For any cuts of files, a numbered range never extends over two ranges of a version."""
     draw = random.Random(5)
     for turn in range(20):
         lists = []
@@ -176,7 +176,8 @@ def test_partly_indexed_file_with_hidden_rows_is_read() -> None:
     one: Any = Version("a", 0, [True, False, True])
     two: Any = Version("b", 2, [False, True, True])
     none = np.zeros(4, np.int64)
-    # Of four files, the first version lacks the last, and the second version lacks the first.
+    # There are four files. The first version does not list the last file, and the second version
+    # does not list the first file.
     where: Any = {"a": gather(np.array([0, 1, 2, -1])), "b": gather(np.array([-1, 0, 1, 2]))}
     of = Files(PathList.of(["w", "x", "y", "z"]), none, none, none, none, none[:0])
     files = FileNumbering("n", of.packed(), where)
@@ -202,9 +203,9 @@ def test_partly_indexed_file_with_hidden_rows_is_read() -> None:
 
 
 def test_numbering_with_all_requested_versions_is_reused(tmp_path: Path) -> None:
-    """The most recent numbering that contains all requested versions is reused.
+    """The reader reuses the most recent numbering with all requested versions.
 
-    If a numbering is reused, the driver need not read another list of files.
+    The driver then reads no other list of files.
     """
     one, two, three = (
         opened(tmp_path, name, cut([0, 1], {0: [at]}))
@@ -229,10 +230,10 @@ def test_numbering_with_all_requested_versions_is_reused(tmp_path: Path) -> None
 def test_least_recently_used_numbering_is_removed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """If there are too many numberings, the least recently used one is removed.
+    """If there are too many numberings, the least recently used numbering is removed.
 
-    A request that names a removed numbering fails, and the driver repeats the request. If a
-    numbering's list was evicted from the cache, the numbering is made again.
+    A request that names a removed numbering fails, and the driver repeats the request. If the cache
+    has evicted a numbering's list, the reader makes the numbering again.
     """
     monkeypatch.setattr(file_numbering, "MAX_NUMBERINGS", 2)
     versions = [opened(tmp_path, name, cut([0], {0: [5]})) for name in "1234"]
@@ -269,7 +270,7 @@ def test_missing_list_fails_only_scans_that_need_it(tmp_path: Path) -> None:
 
 
 def test_a_version_without_files_contains_no_range(tmp_path: Path) -> None:
-    """If a version lists no file, it knows no range of the other versions' files."""
+    """A version without files knows no range of the other versions' files."""
     none = opened(tmp_path, "a", cut([0], {}).chosen(np.zeros(1, np.bool_)))
     two = opened(tmp_path, "b", cut([0, 1], {1: [10]}))
     files = numbered(none, two)
@@ -291,7 +292,7 @@ def test_whole_files_of_one_version_are_unknown_to_the_other(tmp_path: Path) -> 
 def test_versions_of_equal_lists_share_the_numbering_of_one(tmp_path: Path) -> None:
     """Versions with equal lists share one numbering, which needs no additional memory.
 
-    If a third version's list has one more cut, all three share a numbering with this cut.
+    A third version's list has one more cut, so all three versions share a numbering with this cut.
     """
     one, two, other = (
         opened(tmp_path, name, cut([0, 1], {0: at}))
@@ -309,7 +310,7 @@ def test_versions_of_equal_lists_share_the_numbering_of_one(tmp_path: Path) -> N
 
 
 def test_file_listed_twice_has_one_number(tmp_path: Path) -> None:
-    """If a file is listed twice, it has one number, which is mapped to its last location."""
+    """A file that is listed twice has one number, for its last location."""
     listed = plain_locations(3)
     paths = (listed.paths[0], listed.paths[1], listed.paths[0])
     twice = replace(listed, paths=paths, slots=np.full(3, -1))

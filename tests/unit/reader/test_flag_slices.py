@@ -12,7 +12,7 @@ from sieve.reader.flag_slices import NOWHERE, Gather, gather
 
 
 def check(positions: list[int], source: int) -> Gather:
-    """Checks that a `Gather` with these positions maps random flags as array indexing does."""
+    """Checks that a `Gather` maps random flags just as array indexing does."""
     made = gather(np.array(positions, np.int64))
     assert made.positions().tolist() == positions
     draw = np.random.default_rng(len(positions))
@@ -51,7 +51,7 @@ def test_the_positions_of_one_list_are_one_stretch() -> None:
 
 
 def test_stretches_are_used_from_512_flags_on() -> None:
-    """Two runs of positions are stored as an array if they have fewer than 512 positions."""
+    """A `Gather` stores two runs of positions as an array if there are fewer than 512 positions."""
     for n, stretches in ((512, True), (511, False)):
         made = check([*range(7, 7 + n - 1), 3], 600)
         assert (made.lengths is not None) == stretches

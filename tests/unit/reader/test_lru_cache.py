@@ -1,4 +1,4 @@
-"""The cache of look-ups, whose size in bytes is limited."""
+"""Tests the cache of look-ups. The size of the cache in bytes is limited."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ steps = st.lists(
 def test_cache_keeps_the_most_recent_values_that_fit(
     bound: int, todo: list[tuple[str, int, int]]
 ) -> None:
-    """After each use, the cache has the most recently used values that fit, and the right size."""
+    """After each use, the cache has the right size, and the most recent values that fit."""
     cache, model = Cache(bound), OrderedDict[int, int]()
     for what, key, size in todo:
         if what == "resize":
@@ -73,7 +73,7 @@ def test_cache_keeps_the_most_recent_values_that_fit(
 
 
 def test_too_large_value_is_returned_but_not_cached() -> None:
-    """A value larger than the limit is returned but not cached, and evicts no other value."""
+    """The cache returns a value larger than the limit, but does not store it or evict others."""
     cache = Cache(10)
     cache.get(1, lambda: Weight(10))
     assert cache.get(2, lambda: Weight(11)) == Weight(11)
@@ -103,7 +103,7 @@ def test_concurrent_callers_share_one_load() -> None:
 
 
 def test_failed_load_fails_all_waiting_callers() -> None:
-    """If a load fails, all threads that wait for it get its error; the next call loads again."""
+    """If a load fails, all waiting threads get the load's error. The next call loads again."""
     cache, go = Cache(10), threading.Event()
     waiting = threading.Semaphore(0)
 
@@ -143,7 +143,7 @@ def test_many_threads_keep_the_byte_count_right() -> None:
 
 
 def test_a_reload_does_not_keep_its_process_alive() -> None:
-    """Background reloads run in daemon threads, so that a driver can end before they do."""
+    """Background reloads run in daemon threads, so a driver can end before a reload ends."""
     cache = Cache[str, int](max_entries=1)
     answer = threading.Event()
 
@@ -161,7 +161,7 @@ def test_a_reload_does_not_keep_its_process_alive() -> None:
 def test_value_older_than_the_given_age_is_reloaded(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """If a value was loaded longer ago than the given age, it is loaded again.
+    """The cache loads a value again once the value is older than the given age.
 
     Using a cached value does not make the value younger.
     """
@@ -203,8 +203,7 @@ def test_old_value_is_returned_during_its_reload(
 ) -> None:
     """While an old value is reloaded in the background, callers get the old value.
 
-    At most one reload of a value runs at a time. The age of the new value is counted from its own
-    load.
+    At most one reload of a value runs at a time. The age of the new value counts from its own load.
     """
     reloads, cache = Reloads(monkeypatch), Cache[str, int](max_entries=2)
     seen: list[int | None] = []
@@ -230,7 +229,7 @@ def test_old_value_is_returned_during_its_reload(
 def test_failed_reload_is_repeated_after_the_usual_time(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """The time until the next reload is the same after a failed and after a successful reload."""
+    """The next reload comes after the same time, whether a reload fails or succeeds."""
     reloads, cache = Reloads(monkeypatch), Cache[str, int](max_entries=2)
     assert cache.get_fresh("k", lambda _: 1, 30.0) == 1
     reloads.now += 31
@@ -248,7 +247,7 @@ def test_failed_reload_is_repeated_after_the_usual_time(
 
 
 def test_invalidated_value_is_loaded_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    """If a key is invalidated while its value loads, only callers of this load get the value."""
+    """If a key is invalidated during a load, only callers of this load get the value."""
     reloads, cache = Reloads(monkeypatch), Cache[str, int](max_entries=2)
 
     def load(_: int | None) -> int:
@@ -264,7 +263,7 @@ def test_invalidated_value_is_loaded_again(monkeypatch: pytest.MonkeyPatch) -> N
     reloads.run()
     assert cache.peek("k") is None
     assert cache.get("k", lambda: 4) == 4
-    # If a value was replaced or removed before its reload begins, it is not reloaded.
+    # The cache does not reload a value that is replaced or removed before the reload begins.
     cache._load_later("k", 2, lambda _: 5)
     cache._load_later("none", 2, lambda _: 5)
     assert reloads.waiting == []

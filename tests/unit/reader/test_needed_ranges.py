@@ -50,13 +50,13 @@ def needed(type_: str, groups: list[int], sure: list[bool]) -> list[int]:
 
 
 def test_range_is_read_if_its_location_is_needed() -> None:
-    """A query reads a range if it needs the range's location, or if no version knows the range."""
+    """A query reads a range if it needs the range's location, or if the range is in no version."""
     assert needed("bigint", [0] * 6, [True] * 6) == [2, 3, 4]
     assert needed("bigint", [0, 0, -1, 0, 0, 0], [True] * 6) == [0, 1, 2, 3, 4]
 
 
 def test_a_location_counts_if_all_its_ranges_do() -> None:
-    """If any range of a location can have deleted or hidden rows, the location gives no bound."""
+    """A location gives no bound if any of its ranges can have deleted or hidden rows."""
     assert needed("bigint", [0] * 6, [True, False, False, True, True, True]) == [0, 1, 2, 3, 4]
     assert needed("bigint", [0] * 6, [True, True, False, True, True, True]) == [0, 1, 2, 3, 4]
     for first in (True, False):
@@ -74,9 +74,9 @@ def test_equal_codes_of_unequal_values_are_ties(type_: str) -> None:
 
 
 def test_the_ends_of_a_run_are_read_without_its_maps(tmp_path: Path) -> None:
-    """To compute extents, a reader needs the segments of a run, and not its hash maps.
+    """To compute extents, a reader needs the segments of a run, but not the hash maps.
 
-    If a run contains a location number that exceeds the run's count, the run is damaged.
+    A run is damaged if it contains a location number beyond its count of locations.
     """
     block = CSR(np.array([0, 1]), np.array([3], np.int32), np.ones(1, np.int64))
     segment = ("sieve", 0, 9, 1, 1, 1, encode_segment(Segment(0, 9, 10, block)))

@@ -75,7 +75,7 @@ def of(begin: list[int], end: list[int], location: list[int], last: int = GREATE
 def test_records_have_as_few_bytes_as_their_parts() -> None:
     """If all entries of a chunk are equal, a packed entry needs no bytes.
 
-    A packed entry of 8 bits needs one byte, and one of 9 bits needs two bytes.
+    A packed entry of 8 bits needs one byte. A packed entry of 9 bits needs two bytes.
     """
     assert PackedChunk.of(of([7], [7], [9])).width == 0  # type: ignore[union-attr]
     for size, width in ((255, 1), (256, 2)):
@@ -104,7 +104,7 @@ def test_a_record_has_63_bits_at_most(bits: int, fits: bool) -> None:
 
 
 def test_look_up_finds_an_entry_beyond_the_next_block() -> None:
-    """If an entry extends beyond the next block, a look-up finds it."""
+    """A look-up finds an entry that extends beyond the next block."""
     n = 3 * packed_chunk.BLOCK
     begin = list(range(n))
     end = [2 * n if k == 1 else k for k in begin]
@@ -117,7 +117,7 @@ def test_look_up_finds_an_entry_beyond_the_next_block() -> None:
 
 
 def test_only_needed_blocks_are_unpacked_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A look-up unpacks only the blocks that it needs, and each of them only once."""
+    """A look-up unpacks only the blocks that it needs, and unpacks each block only once."""
     real, seen = PackedChunk._unpacked, []
 
     def noted(chunk: PackedChunk, blocks: Places) -> tuple[Words, Words, Places]:
@@ -140,7 +140,7 @@ def test_only_needed_blocks_are_unpacked_once(monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_a_wide_range_is_unpacked_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
-    """If a range is wide, a look-up unpacks only a few blocks at a time, to save memory."""
+    """For a wide range, a look-up unpacks only a few blocks at a time, to save memory."""
     real, seen = PackedChunk._unpacked, []
 
     def noted(chunk: PackedChunk, blocks: Places) -> tuple[Words, Words, Places]:

@@ -1,4 +1,4 @@
-"""Packed cuts of files: which files a scan skips, reads in full, or reads in part."""
+"""Tests packed cuts of files: which files a scan skips, reads in full, or reads in part."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def _counts(files: list[tuple[int, list[int]]]) -> list[int]:
 
 @pytest.mark.parametrize(("cuts", "bits"), [(254, 8), (255, 16)])
 def test_counts_up_to_255_need_one_byte(cuts: int, bits: int) -> None:
-    """A file's number of ranges needs one byte up to 255 ranges, and more bytes above 255."""
+    """A count of ranges needs one byte up to 255, and more bytes above 255."""
     packed = PackedCuts.of(*columns([(0, list(range(1, cuts + 1))), (0, [])]))
     assert packed.counts.dtype == f"uint{bits}"
     none = np.zeros(cuts + 2, np.bool_)
@@ -77,7 +77,7 @@ def test_counts_up_to_255_need_one_byte(cuts: int, bits: int) -> None:
 
 @pytest.mark.parametrize("kept", [20, 4000])
 def test_few_ranges_and_many(kept: int) -> None:
-    """`skipped` is right for few and for many kept ranges; it has an algorithm for each case."""
+    """`skipped` is right for few and for many kept ranges. Each case has its own algorithm."""
     n = 3 * packed_cuts.PAGE + 5
     packed = PackedCuts.of(np.full(n, 1), np.arange(n), np.arange(n) + 1)
     skip = np.ones(2 * n, np.bool_)

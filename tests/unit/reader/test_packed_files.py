@@ -34,7 +34,7 @@ def made(files: list[Any]) -> Files:
 
 @given(st.lists(FILE, max_size=8), st.integers(0, 3))
 def test_unpacked_files_equal_the_original_files(files: list[Any], first: int) -> None:
-    """Unpacking returns the files that were packed, from a whole list or from a part of a list."""
+    """Unpacking returns the packed files, from a whole list or from a part of a list."""
     of = made(files)
     of = replace(of, paths=PathList.of(["?"] * first + list(of.paths))[first:])
     packed = of.packed()
@@ -59,7 +59,7 @@ def test_unpacked_files_equal_the_original_files(files: list[Any], first: int) -
 
 
 def test_files_are_the_same_in_all_columns() -> None:
-    """`same` is true for two packed lists if and only if all their columns are equal."""
+    """`same` is true exactly if all columns of two packed lists are equal."""
     file: Any = ("file:/t/a", 5, 6, [3], 1)
     one = made([file]).packed()
     assert one.same(made([file]).packed())

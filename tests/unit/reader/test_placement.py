@@ -80,7 +80,7 @@ def test_slots_below_minus_one_are_damage() -> None:
 
 
 def test_size_of_a_placement_includes_all_its_arrays() -> None:
-    """The size of a placement includes all its arrays, in which eight flags need one byte."""
+    """The size of a placement includes all its arrays. Eight flags need one byte."""
     for n, size in ((0, 0), (8, 1), (9, 2)):
         bits = Bits.of(np.ones(n, np.bool_))
         assert (bits.packed.nbytes, bits.flags().tolist()) == (size, [True] * n)

@@ -26,7 +26,7 @@ ALL: dict[str, Any] = {"op": "and", "args": []}
 
 @pytest.fixture
 def table(tmp_path: Path) -> Table:
-    """A table; in file k, ten rows have the keys 10 k to 10 k + 9 in x and in y."""
+    """A table. In x and in y, the ten rows of file k have the keys 10 k to 10 k + 9."""
     return Table(tmp_path)
 
 
@@ -63,7 +63,7 @@ def files_read(table: Table, answer: Mapping[str, Any]) -> list[int]:
 
 
 def test_order_skips_no_file_before_file_numbers_are_known(table: Table) -> None:
-    """Before a scan knows the file numbers, an order skips no file and reports no reason."""
+    """Until a scan knows the file numbers, an order skips no file and reports no reason."""
     answer = table.prune(ALL, {"top_k": [order()]})
     assert (files_read(table, answer), answer["used"]) == (list(range(N)), [])
     assert (answer["reasons"], answer["narrows"]) == ({}, False)
@@ -74,7 +74,7 @@ def test_order_skips_no_file_before_file_numbers_are_known(table: Table) -> None
 def test_listed_files_bound_the_others(table: Table) -> None:
     """Rows of listed files give a bound, in both directions, for each group, and for each order.
 
-    If a file is not listed, its rows give no bound.
+    Rows of other files give no bound.
     """
     answer = answer_to_scan(table, order(10))
     assert (files_read(table, answer), answer["used"], answer["reasons"]) == ([0], ["x@1"], {})
@@ -112,7 +112,7 @@ def test_files_with_hidden_rows_give_no_bound(table: Table) -> None:
 
 
 def test_rows_that_satisfy_the_filter_bound_the_scan(table: Table) -> None:
-    """A row gives a bound if it certainly satisfies the scan's filter.
+    """A row gives a bound only if it certainly satisfies the scan's filter.
 
     A scan with an order and a filter skips files that it would read with the order alone.
     """
@@ -136,8 +136,8 @@ def test_scan_without_a_bound_reads_all_files(
 ) -> None:
     """If there is no bound, a scan reads all files, and reports `unbounded`.
 
-    Each of these causes is tested: a LIMIT above the table's rows, an unknown dictionary, an
-    earlier instant, no index on the ordered column, and a large run.
+    The tested causes are a LIMIT above the table's rows, an unknown dictionary, an earlier instant,
+    no index on the ordered column, and a large run.
     """
 
     def is_unbounded(answer: Mapping[str, Any]) -> None:
@@ -199,7 +199,7 @@ def test_slices_with_log_files_give_no_bound(tmp_path: Path) -> None:
 
 
 def test_slices_of_several_runs_are_read(tmp_path: Path) -> None:
-    """If a Hudi slice is in two runs, it gives no bound, and is read."""
+    """A Hudi slice in two runs gives no bound, and the scan reads the slice."""
     also = np.full((N, 1), -1)
     also[5] = 0
     times = np.array([0, 0, 0, 0, 0, 7, 0, 0])
@@ -212,7 +212,7 @@ def test_slices_of_several_runs_are_read(tmp_path: Path) -> None:
 def test_filter_index_is_used_if_the_order_index_fails(
     table: Table, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """If the index on the ordered column fails, the filter's index still skips files."""
+    """The filter's index still skips files if the index on the ordered column fails."""
 
     def fail(_: OpenVersion) -> None:
         raise UnavailableError("SIEVE_UNREACHABLE", "the store is away")
@@ -224,7 +224,7 @@ def test_filter_index_is_used_if_the_order_index_fails(
 
 
 def test_damaged_order_index_is_a_reason(table: Table) -> None:
-    """A damaged index on the ordered column is reported like a damaged index of a filter."""
+    """A scan reports damage of an index in the same way for an order as for a filter."""
     path = table.run_file(LEFT, 1)
     path.write_bytes(path.read_bytes()[:-1])
     answer = answer_to_scan(table, order())

@@ -20,7 +20,7 @@ from tests.wire import Part, files_of, flags, parts_of
 def table(tmp_path: Path) -> Table:
     """A table of four files.
 
-    The first file has range 0, and the others have the ranges 1 to 3, 4 to 5, and 6 to 7. Range k
+    The first file has range 0. The other files have the ranges 1 to 3, 4 to 5, and 6 to 7. Range k
     has the keys 10 k to 10 k + 9.
     """
     return Table(tmp_path, cut_locations())
@@ -44,7 +44,7 @@ def test_the_dictionary_has_the_number_of_ranges(table: Table) -> None:
 
 
 def test_an_answer_has_the_cuts_of_files_read_in_part(table: Table) -> None:
-    """If a scan reads some files in part, the answer contains the cuts of these files only."""
+    """The answer contains only the cuts of the files that the scan reads in part."""
     answer = table.prune(is_in(5, 15, 40, 50))
     assert skipped(answer) == [False, False, False, True]
     assert parts_of(answer) == {1: Part([101, 202], 1, [False, True, True])}
@@ -70,7 +70,7 @@ def test_group_of_a_file_applies_to_its_ranges(table: Table) -> None:
 
     answer = first(0, 0, 0, 0)
     assert (skipped(answer), parts_of(answer)) == ([False, True, True, True], {})
-    # If a file is not listed, it gives no bound, and the scan reads it.
+    # An unlisted file gives no bound, and the scan reads the file.
     answer = first(-1, 0, 0, -1)
     assert skipped(answer) == [False, False, True, False]
     assert parts_of(answer) == {1: Part([101, 202], 1, [False, True, True])}
@@ -84,9 +84,9 @@ def test_group_of_a_file_applies_to_its_ranges(table: Table) -> None:
 def test_file_with_hidden_rows_is_skipped_only_as_a_whole(
     table: Table, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """If a file can have hidden rows, a scan skips it only if all its ranges are skipped.
+    """A scan skips a file with possibly hidden rows only if the index skips all its ranges.
 
-    A file counts as known only if all its ranges are known.
+    A file counts as known if all its ranges are known.
     """
     real = OpenVersion.placement
     rows = np.array([True, True, True, False, True, True, False, True])

@@ -44,9 +44,9 @@ def wait_for_rereads() -> None:
 
 
 def test_scan_for_one_key_reads_the_list_and_one_run_file(table: Table) -> None:
-    """To look up one key, a scan reads the list of locations and one run file.
+    """A scan for one key reads the list of locations and one run file.
 
-    A second scan of the same files reads nothing.
+    A second scan of the same files reads no index file.
     """
     assert table.files_read(equals("x", 25)) == [2]
     runs = [name for name in table.store.read_names if name.startswith("part-")]
@@ -59,7 +59,7 @@ def test_scan_for_one_key_reads_the_list_and_one_run_file(table: Table) -> None:
 def test_index_is_opened_only_if_a_predicate_names_its_column(table: Table) -> None:
     """A scan opens an index only if the predicate names the index's column.
 
-    A broken index has no effect on scans that do not filter by its column.
+    A broken index has no effect on scans without a filter on the index's column.
     """
     (table.root / RIGHT / "versions" / "1.json").write_bytes(b"?")
     answer = table.prune(equals("x", 25))
@@ -99,7 +99,7 @@ def test_other_index_is_used_after_a_drop(table: Table) -> None:
 def test_dictionaries_can_name_versions_of_a_dropped_index(table: Table) -> None:
     """If an index is dropped, scans use the other index of the table.
 
-    The dictionaries of scans can name several versions of a dropped index.
+    A scan's dictionary can name several versions of a dropped index.
     """
     predicate = both(equals("x", 31), equals("y", 31))
     table.prune(predicate, cache_bytes="0")
@@ -113,10 +113,10 @@ def test_dictionaries_can_name_versions_of_a_dropped_index(table: Table) -> None
 
 @pytest.mark.parametrize("size", ["0", "100", "300000", "2MB", "1 g"])
 def test_a_cache_of_any_size_gives_the_same_answers(table: Table, size: str) -> None:
-    """Whatever the size of the cache, scans return the same results.
+    """Scans return the same results for any size of the cache.
 
-    If the cache is small, scans read some files again. If a dictionary does not fit into the cache,
-    it is still sent.
+    If the cache is small, scans read some files again. The scan also gets a dictionary that does
+    not fit into the cache.
     """
     for key in (25, 61, 25, 3):
         assert table.files_read(equals("x", key), cache_bytes=size) == [key // 10]
@@ -163,7 +163,7 @@ def test_scan_reports_a_file_damaged_after_opening(table: Table, gone: bool) -> 
 
 
 def test_failed_file_is_read_again_in_the_background(table: Table) -> None:
-    """A file that could not be read is read again in the background, with its version.
+    """The reader reads an unreadable file again in the background, with the file's version.
 
     No scan waits for this second reading.
     """
@@ -191,7 +191,7 @@ def test_failed_file_is_read_again_in_the_background(table: Table) -> None:
 
 
 def test_other_index_is_used_if_a_list_is_deleted(table: Table) -> None:
-    """If an index's list is evicted from the cache and deleted, scans use the other index."""
+    """If an index's list is deleted and no longer in the cache, scans use the other index."""
     assert table.files_read(equals("x", 5), cache_bytes="0") == [0]
     (path,) = (table.root / LEFT / "locations").iterdir()
     path.unlink()
@@ -236,7 +236,7 @@ def add_versions(table: Table, numbers: Iterable[int]) -> None:
 def test_instant_before_all_versions_uses_the_oldest_one(
     table: Table,
 ) -> None:
-    """If a scan's instant is before all versions, the scan uses the oldest existing version."""
+    """A scan of an instant before all versions uses the oldest existing version."""
     add_versions(table, range(1, 4))
     day = 86_400_000
     first_of_april = 1_743_465_600_000
@@ -246,7 +246,7 @@ def test_instant_before_all_versions_uses_the_oldest_one(
 
 
 def test_earlier_versions_are_read_in_parallel(table: Table) -> None:
-    """If a scan of an earlier instant needs many versions, these are read in parallel."""
+    """If a scan of an earlier instant needs many versions, it reads them in parallel."""
     add_versions(table, range(2, 9))
     inside: list[str] = []
     at_once: list[int] = []
@@ -330,7 +330,7 @@ def test_version_is_usable_only_if_ready_and_of_the_table(table: Table) -> None:
 def test_is_not_null_does_not_count_as_narrowing(
     parts: list[str | tuple[str, ...]], expected: bool
 ) -> None:
-    """Spark adds IS NOT NULL to most filters, so IS NOT NULL does not count as narrowing.
+    """Spark adds IS NOT NULL to most filters, so IS NOT NULL does not count as a selective filter.
 
     In the test cases, a tuple stands for OR.
     """
@@ -382,7 +382,7 @@ def test_an_unreadable_registration_is_a_reason(table: Table) -> None:
 
 
 def test_unknown_parts_with_an_indexed_column_are_counted(table: Table) -> None:
-    """Each unknown part of a predicate that names an indexed column counts as a reason.
+    """A scan reports a reason for each unknown part of a predicate that names an indexed column.
 
     The known parts of the predicate still skip files.
     """
@@ -396,7 +396,7 @@ def test_unknown_parts_with_an_indexed_column_are_counted(table: Table) -> None:
 
 
 def test_other_versions_are_used_if_one_is_broken(table: Table) -> None:
-    """If one version is broken, scans that read parts of slices use all other versions."""
+    """If one version is broken, scans of parts of slices use all other versions."""
     add_versions(table, range(1, 4))
     broken = dataclasses.replace(
         table.versions[0].runs[0],
@@ -423,7 +423,7 @@ def test_other_versions_are_used_if_one_is_broken(table: Table) -> None:
 def test_each_group_of_versions_can_exclude_files(
     monkeypatch: pytest.MonkeyPatch, columns: tuple[str, ...]
 ) -> None:
-    """Versions are grouped by encoder, and each group can exclude files."""
+    """The reader groups versions by encoder. Each group can exclude files."""
     keeps = {"a": 0b1110, "b": 0b1101, "c": 0b1011, "d": 0b0111}
     groups = {"x": [("a",), ("b",), ("c",)], "y": [("d",)]}
 

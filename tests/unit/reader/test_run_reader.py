@@ -60,7 +60,7 @@ def opened(folder: Path, run: RunRef, store: Store, bound: int = 1 << 20) -> Run
 
 
 def found(run: Run, *intervals: tuple[int, int]) -> list[int]:
-    """Returns the numbers of those locations that can contain a key in these intervals."""
+    """Returns the numbers of the locations that can contain a key in the intervals."""
     return np.flatnonzero(run.locations_in(np.array(intervals).reshape(-1, 2))).tolist()
 
 
@@ -70,12 +70,12 @@ def name(number: int) -> str:
 
 
 def test_point_reads_only_the_file_that_can_have_the_key(tmp_path: Path) -> None:
-    """To look up one key, only the file that can contain the key is read, and only once."""
+    """A look-up of one key reads only the file that can contain the key, and reads it once."""
     run, store = write_run(tmp_path, many_files(), BIGINT, FILES * EACH), CountingStore()
     index = opened(tmp_path, run, store)
     assert found(index, (1405, 1405)) == [14]
     assert store.read_names == [name(14 % FILES)]
-    # Key 805 is in another segment of the file that was read, and key 50 is in no file.
+    # Key 805 is in another segment of the same file. Key 50 is in no file.
     assert found(index, (805, 805)) == [8]
     assert found(index, (50, 50)) == []
     assert store.read_names == [name(14 % FILES)]
@@ -115,7 +115,7 @@ def decoded(monkeypatch: pytest.MonkeyPatch) -> list[bytes]:
 def test_only_chunks_that_can_have_the_key_are_decoded(
     tmp_path: Path, decoded: list[bytes]
 ) -> None:
-    """A look-up decodes only those chunks of a file that can contain one of its keys."""
+    """A look-up decodes only the chunks of a file that can contain a wanted key."""
     rows = CHUNKED
     index = opened(tmp_path, write_run(tmp_path, [rows[::-1]], BIGINT, FILES * EACH), LocalStore())
     assert found(index, (41, 41)) == [4]
@@ -127,7 +127,7 @@ def test_only_chunks_that_can_have_the_key_are_decoded(
 def test_queries_answered_together_decode_each_chunk_once(
     tmp_path: Path, decoded: list[bytes]
 ) -> None:
-    """If several look-ups run together, each chunk is decoded once, even without a cache."""
+    """Several look-ups in one call decode each chunk once, even without a cache."""
     rows, store = CHUNKED, CountingStore()
     run = write_run(tmp_path, [rows[:12], rows[12:]], BIGINT, FILES * EACH)
     index = opened(tmp_path, run, store, bound=0)
@@ -160,10 +160,10 @@ def long_run(folder: Path, files: int = 2, each: int = 4) -> RunRef:
 def test_run_too_large_for_the_cache_is_packed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, room: str
 ) -> None:
-    """If a run is too large for the cache, its chunks are packed.
+    """The reader packs the chunks of a run that is too large for the cache.
 
-    If a look-up needs most chunks of a file, all chunks of the file are packed. After a file is
-    packed, look-ups use only its packed chunks.
+    For a look-up that needs most chunks of a file, the reader packs all chunks of the file. After a
+    file is packed, look-ups use only its packed chunks.
     """
     monkeypatch.setattr(run_file, "CHUNK_BYTES", 1)
     decoded: list[tuple[str, int | None]] = []
@@ -188,18 +188,19 @@ def test_run_too_large_for_the_cache_is_packed(
     assert found(run, (0, 0), (110, 110), (220, 220), (490, 490)) == [0, 1, 2, 9]
     assert decoded == ([("packed", None), (kind, 0)] if room == "packed" else [(kind, 0)])
     decoded.clear()
-    # Packed chunks are used without their file, even if no query has needed them before.
+    # Look-ups use packed chunks without reading the file again, even chunks used for the first
+    # time.
     cache.invalidate((f"file:{tmp_path}/runs/{RUN}/part-00000.parquet", ref.files[0].sha256))
     store.read_names.clear()
     assert found(run, (330, 330)) == [3]
     assert decoded == ([] if room == "packed" else [(kind, 3)])
     assert store.read_names == ([] if room == "packed" else ["part-00000.parquet"])
-    # If a file has only one chunk, this chunk is packed, and not the file.
+    # If a file has only one chunk, the reader packs the chunk, not the file.
     one = long_run(tmp_path / "one", 1, 1)
     decoded.clear()
     assert found(Run(store, f"file:{tmp_path}/one", one, FileCache(1)), (50, 50)) == [5]
     assert decoded == [("packed", 0)]
-    # If the cache can store nothing, packing would be useless, so chunks are only decoded.
+    # If the cache has no room, packing is useless, so the reader only decodes chunks.
     decoded.clear()
     assert found(Run(store, f"file:{tmp_path}", ref, FileCache(0)), (0, 390)) == list(range(10))
     assert decoded == [("decoded", number) for number in range(4)]
@@ -208,7 +209,7 @@ def test_run_too_large_for_the_cache_is_packed(
 def test_segments_that_cannot_be_packed_are_decoded(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Segments whose shape cannot be packed are decoded.
+    """The reader decodes segments of a shape that it cannot pack.
 
     If a file names a location that the run does not have, the file is damaged.
     """
@@ -225,7 +226,7 @@ def test_segments_that_cannot_be_packed_are_decoded(
 def test_error_of_a_damaged_file_is_raised_until_a_retry(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A damaged file is read once; until a retry, each look-up raises the same error."""
+    """The reader reads a damaged file once. Until a retry, each look-up raises the same error."""
     monkeypatch.setattr(run_file, "CHUNK_BYTES", 1)
     ref, store = long_run(tmp_path), CountingStore()
     run = Run(store, f"file:{tmp_path}", ref, FileCache(ref.bytes))
@@ -254,7 +255,7 @@ def test_a_small_cache_reads_again_and_finds_the_same(tmp_path: Path) -> None:
 
 
 def test_hash_is_looked_up_only_in_the_map_of_its_range(tmp_path: Path) -> None:
-    """A hash is looked up only in that map whose range of hashes contains it."""
+    """A look-up searches only the map whose range of hashes contains the hash."""
     keys = np.arange(40, dtype=np.int64)
     signed = np.sort(hash_codes(keys).view(np.int64))
     halves = [signed[:20].tolist(), signed[20:].tolist()]
@@ -298,7 +299,7 @@ def test_hashes_may_be_in_any_order(tmp_path: Path) -> None:
 
 
 def test_a_map_of_more_locations_than_the_run_is_corrupt(tmp_path: Path) -> None:
-    """A map that names a location outside of the run is corrupt."""
+    """A map with a location outside of the run is corrupt."""
     signed = np.sort(hash_codes(np.arange(3)).view(np.int64))
     rows = [map_row(signed.tolist(), [0, 1, 2], 3)]
     run = write_run(tmp_path, [rows, [segment(0, 2, 0)]], BIGINT, 2)
@@ -330,7 +331,7 @@ def test_damaged_file_fails_only_look_ups_that_need_it(tmp_path: Path) -> None:
 
 
 def test_failed_file_is_not_read_again_before_a_retry(tmp_path: Path) -> None:
-    """A file that failed is not read again before a retry.
+    """Before a retry, look-ups do not read the failed file again.
 
     If a retry of the failed file succeeds, look-ups can use this file.
     """
@@ -362,7 +363,7 @@ def test_missing_and_damaged_files_raise_different_errors(tmp_path: Path) -> Non
 
 
 def test_cached_bytes_are_used_after_their_file_is_gone(tmp_path: Path) -> None:
-    """Verified bytes in the cache are used even if their file is gone."""
+    """Look-ups use verified bytes from the cache even if the file is gone."""
     index = opened(tmp_path, write_run(tmp_path, many_files(), BIGINT, FILES * EACH), LocalStore())
     assert found(index, (5, 5)) == [0]
     (tmp_path / "runs" / RUN / name(0)).unlink()
@@ -384,7 +385,7 @@ class SlowStore(CountingStore):
 
 @pytest.mark.parametrize("damaged", [False, True])
 def test_concurrent_scans_read_a_file_once(tmp_path: Path, damaged: bool) -> None:
-    """If several scans need a file at the same time, all get the result or error of one read."""
+    """Scans that need a file at the same time all get the result or error of one read."""
     run, store = write_run(tmp_path, many_files(), BIGINT, FILES * EACH), SlowStore()
     if damaged:
         flip_a_bit(tmp_path, 2)
@@ -417,7 +418,7 @@ def described_run_file(rows: Sequence[Row]) -> tuple[bytes, RunFileRef]:
 
 
 def altered(rows: list[Row], number: int, payload: bytes) -> tuple[bytes, RunFileRef]:
-    """A run file in which one row's payload is replaced, and the description of the original."""
+    """A run file with one replaced payload, and the description of the original file."""
     _, file = described_run_file(rows)
     rows = [(*r[:-1], payload if k == number else r[-1]) for k, r in enumerate(rows)]
     return run_file_bytes(rows), file
@@ -441,7 +442,7 @@ def test_neighbouring_segments_form_one_range() -> None:
 
 @pytest.mark.parametrize("outside", [(9, 20), (-1, 9), (30, 30), (-9, -8), (15, 16)])
 def test_segments_outside_of_the_ranges_are_corrupt(outside: tuple[int, int]) -> None:
-    """If a segment is outside of the manifest's ranges, it is corrupt: no look-up would find it."""
+    """A segment outside of the manifest's ranges is corrupt, because no look-up would find it."""
     rows = [segment(0, 9, 0), segment(20, 29, 1)]
     other = describe_run(
         RUN, 2, BIGINT, [("a", run_file_bytes(rows)), ("b", run_file_bytes([segment(12, 13, 0)]))]
@@ -465,7 +466,7 @@ def test_hashes_outside_the_ranges_are_corrupt() -> None:
     "ends", [[(0, 9), (9, 12)], [(-9, -3), (0, 5), (5, 12)], [(-9, 0), (0, 5), (6, 12)]]
 )
 def test_overlapping_segments_are_corrupt(ends: list[tuple[int, int]]) -> None:
-    """Overlapping segments of a file are corrupt: a look-up would search only one of the two."""
+    """Overlapping segments of a file are corrupt, because a look-up searches only one segment."""
     data, _ = described_run_file(
         [segment(first, last, k % 2) for k, (first, last) in enumerate(ends)]
     )
@@ -476,14 +477,14 @@ def test_overlapping_segments_are_corrupt(ends: list[tuple[int, int]]) -> None:
 
 @pytest.mark.parametrize("payload", [b"", bytes(5), b"\x00\x01" + bytes(40)])
 def test_impossible_payloads_are_corrupt(payload: bytes) -> None:
-    """Payloads that no encoder writes are corrupt, whatever the checksum."""
+    """Payloads that no encoder writes are corrupt, even with a right checksum."""
     with pytest.raises(CorruptError):
         parse_run_file(*altered([segment(0, 9, 0), segment(20, 29, 1)], 1, payload))
 
 
 @pytest.mark.parametrize("head", [b"\x05\x01", b"\x01\x02", b"\x04\x02"])
 def test_a_later_shape_or_layout_is_too_new(head: bytes) -> None:
-    """A payload of a later shape or layout is reported as too new, whatever bytes follow."""
+    """A payload of a later shape or layout is too new, whatever bytes follow."""
     with pytest.raises(UnsupportedError):
         parse_run_file(*altered([segment(0, 9, 0), segment(20, 29, 1)], 1, head + b"\xff" * 90))
 

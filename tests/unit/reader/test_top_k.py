@@ -13,8 +13,8 @@ from sieve.predicate.parse_predicate import Or
 from sieve.reader.extents import LocationEnds, extents
 from sieve.reader.top_k import Order, needed
 
-# Each row: a location's least key, greatest key, rows with a key, NULLs, and NaNs. Location 3 has
-# no keys.
+# Each row describes a location: least key, greatest key, rows with a key, NULLs, and NaNs. Location
+# 3 has no keys.
 LOCATIONS = [
     (0, 9, 10, 0, 0),
     (10, 19, 10, 2, 0),
@@ -90,12 +90,12 @@ def needed_locations(
 def test_rows_are_counted_class_by_class(
     rows: int, options: dict[str, object], locations: list[int] | None
 ) -> None:
-    """Rows are counted class by class (NULLs, NaNs, keys) until there are enough rows."""
+    """The count goes class by class (NULLs, NaNs, keys) until there are enough rows."""
     assert needed_locations(rows, **options) == locations  # type: ignore[arg-type]
 
 
 def test_rows_that_may_be_missing_do_not_count() -> None:
-    """If a location can have deleted or hidden rows, it gives no bound, but a scan may need it."""
+    """A location with possibly deleted or hidden rows gives no bound, but a scan may need it."""
     assert needed_locations(10, unsure=[0]) == [0, 1, 2]
     assert needed_locations(10, unsure=[0, 1]) == [0, 1, 2, 4]
     assert needed_locations(4, descending=True, unsure=[3]) == [2, 3, 4]
@@ -106,7 +106,7 @@ def test_rows_that_may_be_missing_do_not_count() -> None:
 def test_each_group_has_its_own_first_rows() -> None:
     """Each group of locations has its own bound.
 
-    If a location has no group, it gives no bound and is not skipped.
+    A location without a group gives no bound, and the scan does not skip it.
     """
     assert needed_locations(3, groups=[0, 1, 1, 1, 0]) == [0, 1, 2]
     assert needed_locations(3, groups=[0, 1, 0, 1, 1]) == [0, 1]

@@ -36,7 +36,7 @@ OTHER = {"spark": "9.9"}
 
 
 class Index:
-    """An index that has one version per day, from the first of May on.
+    """An index with one version per day, from the first of May on.
 
     Args:
         root: the root of the index.
@@ -86,7 +86,7 @@ class Index:
     ("instant", "one", "many"),
     [
         (None, [9], [9]),
-        # The instant is before all versions, so the scan uses the oldest one.
+        # The instant is before all versions, so the scan uses the oldest version.
         ("2025-04-30T00:00:00.000Z", [1], [*range(1, 8), 9]),
         ("2025-05-01T00:00:00.000Z", [1], [*range(1, 8), 9]),
         ("2025-05-02T12:00:00.000Z", [2], [*range(2, 9), 9]),
@@ -102,7 +102,7 @@ def test_instant_uses_the_last_version_up_to_it(
 ) -> None:
     """A scan of an instant uses the last version that is not later than the instant.
 
-    If slices are only partly visible, a scan also uses later versions, up to eight in total.
+    If slices are only partly visible, a scan uses up to eight versions, including later ones.
     """
     index = Index(tmp_path, 9)
     assert index.used(instant) == one
@@ -111,7 +111,7 @@ def test_instant_uses_the_last_version_up_to_it(
 
 
 def test_oldest_remaining_version_is_used_after_vacuum(tmp_path: Path) -> None:
-    """After VACUUM, a scan of an earlier instant uses the oldest version that is left."""
+    """After VACUUM, a scan of an earlier instant uses the oldest remaining version."""
     index = Index(tmp_path, 5, vacuumed=3)
     assert index.used("2025-05-02T00:00:00.000Z") == [4]
     assert index.used("2025-05-02T00:00:00.000Z", partial=True) == [4, 5]
@@ -134,7 +134,7 @@ def test_earlier_versions_are_read_once(tmp_path: Path) -> None:
 def test_other_versions_are_used_if_one_is_damaged(tmp_path: Path) -> None:
     """If a version is damaged, a scan of an earlier instant uses the other versions.
 
-    If the search for the version of an instant reads a damaged version, the scan uses the newest
+    If the search for an instant's version meets a damaged version, the scan uses the newest
     version.
     """
     other = Index(tmp_path / "other", 5)
@@ -166,7 +166,7 @@ def test_version_of_another_table_or_reader_is_ignored(tmp_path: Path) -> None:
 
 
 def test_a_disabled_index_serves_no_earlier_instant(tmp_path: Path) -> None:
-    """A disabled index is not used, even by a scan of an instant before DISABLE."""
+    """No scan uses a disabled index, even for an instant before DISABLE."""
     index = Index(tmp_path, 3)
     off = replace(
         index.manifest,
@@ -183,7 +183,7 @@ def test_a_disabled_index_serves_no_earlier_instant(tmp_path: Path) -> None:
 def test_the_newest_version_is_read_again_after_a_change(tmp_path: Path) -> None:
     """After this driver has run a statement, scans read the newest version again.
 
-    If a version has not changed since it was read, it stays open.
+    A version stays open if it has not changed.
     """
     index = Index(tmp_path, 2)
     first = index.cache.newest(index.registration, LASTING)
@@ -204,9 +204,9 @@ def test_the_newest_version_is_read_again_after_a_change(tmp_path: Path) -> None
 
 
 def test_unchanged_newest_version_stays_open(tmp_path: Path) -> None:
-    """If the newest version is unchanged, it stays open and is not read again.
+    """An unchanged newest version stays open, and scans do not read it again.
 
-    A newest version with another id than before is read.
+    Scans read a newest version with another id.
     """
     index = Index(tmp_path, 2)
     first = index.cache.newest(index.registration, LASTING)
@@ -222,7 +222,7 @@ def test_unchanged_newest_version_stays_open(tmp_path: Path) -> None:
 def test_in_memory_lists_the_cached_indexes(tmp_path: Path) -> None:
     """`in_memory` lists the cached indexes of each column, and reads no file.
 
-    Only indexes that the scan is allowed to use are listed.
+    The list contains only indexes that the scan may use.
     """
     index = Index(tmp_path, 2)
     registrations = [None, index.registration]
@@ -298,5 +298,5 @@ def test_store_without_an_answer_is_a_reason(tmp_path: Path) -> None:
     ],
 )
 def test_each_kind_of_error_has_its_reason(kind: type[SieveError], reason: Reason) -> None:
-    """Each kind of error is reported as a reason that tells the user what to do."""
+    """For each kind of error, the reason tells the user what to do."""
     assert reason_of(kind("SIEVE_X", "x")) is reason

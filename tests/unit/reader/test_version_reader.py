@@ -1,4 +1,4 @@
-"""Opens versions from their files, and detects files that the manifest does not describe."""
+"""Tests the opening of versions, and the detection of files that the manifest does not describe."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def answer(version: Manifest, folder: Path) -> list[bool]:
 def reader_of(number: int, version: Manifest, folder: Path) -> Callable[[], object]:
     """Returns a function that reads one of the version's two files again whenever it is called.
 
-    To read the list, this function opens the version; to read the run, it looks up a key.
+    This function opens the version to read the list, or looks up a key to read the run.
     """
     if number == 0:
         return lambda: opened(version, folder)
@@ -120,7 +120,7 @@ def test_version_cannot_be_opened_without_its_list(version: Manifest, tmp_path: 
 
 
 def test_list_with_slots_outside_of_all_runs_is_corrupt(version: Manifest, tmp_path: Path) -> None:
-    """If a list has slots that no run has, it is corrupt, even if its checksum is right."""
+    """A list with slots outside of all runs is corrupt, even if its checksum is right."""
     listed = dataclasses.replace(plain_locations(1), slots=np.array([N]))
     short = render_locations(listed, ("file:/t",))
     path = tmp_path / "locations" / f"{'ef' * 16}.parquet"
@@ -132,7 +132,7 @@ def test_list_with_slots_outside_of_all_runs_is_corrupt(version: Manifest, tmp_p
 
 
 def test_look_up_of_all_keys_reads_no_run(version: Manifest, tmp_path: Path) -> None:
-    """To look up all keys, no run is read, because counts show which locations have keys.
+    """A look-up of all keys reads no run, because counts show which locations have keys.
 
     A location has no keys if each of its rows is NULL or NaN.
     """
@@ -152,7 +152,7 @@ def test_look_up_of_all_keys_reads_no_run(version: Manifest, tmp_path: Path) -> 
 
 
 def test_range_over_all_runs_counts_as_all_keys(version: Manifest, tmp_path: Path) -> None:
-    """A range stands for all keys if it contains the least and the greatest key of all runs."""
+    """A range counts as all keys if it contains the least and the greatest key of all runs."""
     index = open_version(LocalStore(), f"file:{tmp_path}", version, Cache(1 << 20))
     spans = [run.span for run in index.runs]
     least, greatest = min(low for low, _ in spans), max(high for _, high in spans)
@@ -171,7 +171,7 @@ def test_range_over_all_runs_counts_as_all_keys(version: Manifest, tmp_path: Pat
 def test_each_run_is_searched_for_its_own_locations(tmp_path: Path) -> None:
     """A look-up searches each run for the run's own locations.
 
-    A range that contains all keys of one run need not contain all keys of the version.
+    A range can contain all keys of one run, but not all keys of the version.
     """
     runs = [run_of(tmp_path, 0), run_of(tmp_path, N, RunId("ee" * 16))]
     index = opened(write_version(tmp_path, runs, plain_locations(2 * N)), tmp_path)
@@ -187,7 +187,7 @@ def test_each_run_is_searched_for_its_own_locations(tmp_path: Path) -> None:
 
 
 def test_a_location_may_be_in_several_runs(tmp_path: Path) -> None:
-    """If a location has slots in several runs, each of these runs can find it."""
+    """If a location has slots in several runs, each of the runs can find the location."""
     runs = [run_of(tmp_path, 0), run_of(tmp_path, N, RunId("ee" * 16))]
     also = np.full((N, 2), -1)
     also[1], also[3, 0] = [N + 2, N + 4], N
@@ -212,7 +212,7 @@ def test_list_with_a_wrong_further_slot_is_corrupt(tmp_path: Path) -> None:
 
 
 def test_version_of_the_same_files_adds_no_memory(version: Manifest, tmp_path: Path) -> None:
-    """Opening a second version of the same files, as after ALTER, reads and caches nothing more."""
+    """A second version of the same files, as after ALTER, opens without further reads."""
     store, cache = CountingStore(), Cache(1 << 20)
     kept = open_version(store, f"file:{tmp_path}", version, cache).keep(KEY_23)
     read, held = len(store.read_names), cache.nbytes
@@ -225,7 +225,7 @@ def test_version_of_the_same_files_adds_no_memory(version: Manifest, tmp_path: P
 def test_runs_with_other_codes_are_too_new(version: Manifest, tmp_path: Path) -> None:
     """If the runs of a version have different encoders, the version is too new for this release.
 
-    A predicate can be looked up only in runs with the same encoder.
+    One look-up of a predicate can search only runs with the same encoder.
     """
     other = dataclasses.replace(version.runs[0], encoder={"type": "int"})
     mixed = dataclasses.replace(version, runs=(*version.runs, other))
@@ -259,7 +259,7 @@ def test_versions_around_a_rename_share_cached_parts(tmp_path: Path, parts: int)
 
 
 def test_each_range_of_a_file_is_looked_up_separately(tmp_path: Path) -> None:
-    """Each range of a cut file is looked up separately, for keys and for NULL."""
+    """Look-ups find each range of a cut file separately, for keys and for NULL."""
     zeros, ones = np.zeros(N, np.int64), np.ones(N, np.int64)
     nulls = np.array([0, 0, 1, 0, 0], np.int64)
     listed = dataclasses.replace(
