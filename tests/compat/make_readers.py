@@ -35,9 +35,9 @@ TYPES = (
 """Spark reads each column of a file as each of these types."""
 
 Values = dict[str, dict[str, str]]
-"""The values that a reader returns, in a dict by manner of reading and by column."""
+"""The values that a reader returns, by manner of reading and by column."""
 Golden = dict[str, dict[str, dict[str, dict[str, str]]]]
-"""The digests of values, in a dict by file, manner of reading, column and release line."""
+"""The digests of values, by file, manner of reading, column and release line."""
 
 
 def line_of(spark: Any) -> str:
@@ -78,8 +78,8 @@ class Reader:
             name: the column's name.
             kind: the column's type in the schema with which Spark reads the file.
             batches: whether Spark reads the column in batches instead of rows.
-            nested: whether to read the column as a field of the struct ``s``. The schema then has
-                the field's name in upper case, because Spark ignores case by default.
+            nested: whether to read the column as a field of the struct ``s``. In this case, the
+                schema has the field's name in upper case, because Spark ignores case by default.
         """
         for own in ("enableVectorizedReader", "enableNestedColumnVectorizedReader"):
             self._session.conf().set(f"spark.sql.{self._kind}.{own}", str(batches).lower())
@@ -214,7 +214,7 @@ def write_by_arrow() -> None:
 
 
 def write_by_spark(spark: Any) -> None:
-    """Writes files with the running Spark; some store dates in the legacy hybrid calendar."""
+    """Writes files with the running Spark. Some files store dates in the legacy hybrid calendar."""
     line = line_of(spark)
     stamps = ", ".join(
         "NULL" if v is None else f"'{v.isoformat(' ')}'" for v in _instants(_ANCIENT)

@@ -18,7 +18,7 @@ BATCHES = [
     for own in ("enableVectorizedReader", "enableNestedColumnVectorizedReader")
 ]
 OF_TYPES = {"tinyint": "byte", "smallint": "short", "int": "integer", "bigint": "long"}
-"""A dict from a column's type to its kind, for types whose kind has another name."""
+"""Maps a column's type to the column's kind, if the kind has another name than the type."""
 WRITTEN = {
     "byte": "int8",
     "short": "int16",
@@ -32,7 +32,7 @@ WRITTEN = {
     "binary": "raw",
     "date": "date",
 }
-"""A dict from kind to the column of this kind in the written files."""
+"""Maps each kind to the column of this kind in the written files."""
 SHARED = [(files, kind) for files, kinds in KINDS.items() for kind in sorted(kinds)]
 
 
@@ -108,7 +108,7 @@ def test_lines_that_share_an_index_read_the_same_values() -> None:
 def test_each_line_has_read_columns_of_shared_kinds(kind_of_files: str, kind: str) -> None:
     """For each shared kind of column, each release line has read the files of every writer.
 
-    The writers are PyArrow and each line's Spark; each line reads in batches and in rows.
+    The writers are PyArrow and each line's Spark. Each line reads in batches and in rows.
     """
     column = WRITTEN[kind]
     for writer in ("arrow", *(f"spark-{line}" for line in LINES)):
@@ -135,7 +135,7 @@ def test_each_file_and_type_has_recorded_values(kind_of_files: str) -> None:
 
 
 def test_other_lines_share_no_index() -> None:
-    """If the table does not list a release line, the line shares no index with another line."""
+    """A release line outside of the table shares no index with another line."""
     assert all(alike(line, "parquet", "integer") == line for line in ("3.4", "4.4", "5.0"))
 
 

@@ -19,7 +19,7 @@ from tests.fake_scan import scan
 from tests.fake_spark import Session, Warehouse, without_spark
 
 (SAMPLE,) = (Path(__file__).parent / "format-2").iterdir()
-"""An index of format 2 with two versions, written by a release of this format."""
+"""An index of format 2 with two versions, as a release of this format wrote it."""
 
 
 @pytest.fixture
@@ -42,7 +42,7 @@ def test_an_older_format_is_rebuilt_by_refresh(warehouse: Warehouse) -> None:
 
     REFRESH keeps the options, comment and name of the old index.
 
-    Statements that only show an index still work if the index has an older format.
+    Statements that only show an index also work for an older format.
     """
     with without_spark():
         Session(warehouse).sql("CREATE SIEVE INDEX ON t (id)")

@@ -1,4 +1,4 @@
-"""Two Spark release lines share one metastore, and each uses indexes that the other built."""
+"""Two Spark release lines share a metastore. Each line uses the indexes of the other line."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from command import sieve
 HOME_35 = Path(__file__).parents[2] / "build" / "spark-3.5"
 ON_35 = {"SPARK_HOME": str(HOME_35 / "pyspark"), "PYTHONPATH": str(HOME_35)}
 SHARED = {"i": "5", "s": "'text 5'", "c": "5.00", "d": "DATE '1970-01-06'"}
-"""For each column that both lines read alike: a value that occurs in one of four files."""
+"""For each column that both lines read alike, a value that is in one of four files."""
 
 
 def _build(table: str, kind: str) -> str:
@@ -32,7 +32,7 @@ def _read(table: str) -> str:
 
 @pytest.mark.soak
 def test_each_line_uses_the_indexes_of_the_other(tmp_path: Path) -> None:
-    """Each line's queries use the indexes that the other line built.
+    """Queries of one Spark line use indexes that another line built.
 
     Spark 3.5 makes the metastore, because the later Spark can open a Derby database that 3.5 made.
     """

@@ -265,7 +265,7 @@ def test_keys_of_a_join_pick_files(lab: Lab, mapping: dict[str, str]) -> None:
 def test_keys_of_a_delta_table_are_fetched_at_one_version(lab: Lab) -> None:
     """Sieve fetches join keys only from Delta tables whose version Delta has pinned.
 
-    Otherwise, Delta would list the table twice, perhaps at different versions.
+    Delta lists a table without a pinned version twice, perhaps at different versions.
     """
     create(lab)
     insert(lab, ROWS)

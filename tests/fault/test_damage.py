@@ -244,7 +244,7 @@ def test_queries_stay_right_if_index_files_vanish(small: Lab) -> None:
 def test_scan_detects_a_run_file_damaged_after_opening(small: Lab) -> None:
     """If a run file of a loaded index is damaged, scans that need the run file read all files.
 
-    Other scans still skip files.
+    Scans that do not need the damaged run file still skip files.
     """
     elsewhere = "SELECT * FROM t WHERE id = 1000"
     small.check(elsewhere, exactly=0)

@@ -22,7 +22,7 @@ from tests.plain_writers import begun, started, struck
 EFFECTS = ("before create", "before delete", "before mkdirs", "before metastore")
 """The calls that have an effect.
 
-Other calls change nothing, so the tests skip deaths before them.
+A death before a call without an effect is the same as a death before the next call with an effect.
 """
 
 RANDOM_KILLS = 1000

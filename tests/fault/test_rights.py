@@ -54,8 +54,8 @@ def open_up(folder: Path) -> None:
 def test_create_on_a_read_only_table_names_the_setting(user: Driver, tmp_path: Path) -> None:
     """If CREATE may not write, the error names `spark.sieve.path` and `spark.sieve.roots`.
 
-    Queries use an index in a read-only folder. Statements that would change such an index fail, and
-    the errors name the folder's path.
+    Queries use an index in a read-only folder. Statements that would change an index in a read-only
+    folder fail, and the errors name the folder.
     """
     theirs, mine = tmp_path / "theirs", tmp_path / "mine"
     with pytest.raises(DriverError, match=CANNOT_CREATE):

@@ -1,8 +1,8 @@
-"""A proxy of a Thrift server, through which a test sees a client's statements and their rows.
+"""A proxy of a Thrift server. Through it, a test sees a client's statements and their rows.
 
 A HiveServer2 client sends one request at a time, and waits for each reply. The proxy relays a
-client's requests one by one on the client's connection. While the client waits for a reply, a test
-can thus run statements in the client's session.
+client's requests one by one on the client's connection. So a test can run statements in the
+client's session while the client waits for a reply.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class StatementError(Exception):
 
 
 class Watcher(Protocol):
-    """The callbacks that a test implements; the proxy calls them while the client waits."""
+    """The callbacks that a test implements. The proxy calls them while the client waits."""
 
     def before(self, statement: str) -> None:
         """Is called after a client has sent a statement, but before the server receives it."""
@@ -49,7 +49,7 @@ class Watcher(Protocol):
 
 
 class Session:
-    """The session that a client has opened, in which a test can run statements, too."""
+    """The session that a client has opened. A test can run statements in this session, too."""
 
     def __init__(self, upstream: socket.socket) -> None:
         transport = TSocket()

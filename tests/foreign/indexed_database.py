@@ -28,7 +28,7 @@ class Tally:
 
     Attributes:
         counts: for each kind of event, how often it has occurred.
-        refused: for each error condition, how many statements Sieve has refused with it.
+        refused: for each error condition, how many statements Sieve has refused.
         differences: for each difference, a text with the database, the query and both answers.
     """
 
@@ -60,12 +60,12 @@ class Tally:
 
 
 class IndexedDatabase:
-    """Watches one connection, whose client first fills and then queries a database.
+    """Watches one connection. The client first fills a database and then queries it.
 
     Before the first query after a change of tables, the watcher indexes each column. First, the
-    watcher sets the modification times of all files back, so that the files are stable. Before each
-    query, the watcher runs this query in the client's session without the index. The client's own
-    run of a query, with the index, must return the same rows.
+    watcher sets the modification times of all files back. The files then count as stable. Before
+    each query, the watcher runs the same query without the index in the client's session. The
+    client's own run of a query, with the index, must return the same rows.
 
     Args:
         session: the client's session.
@@ -111,8 +111,8 @@ class IndexedDatabase:
             self._tally.count("errors spared")
             return
         if isinstance(off, str) and not on:
-            # After SQLancer has disconnected at the end of a round, the server reports no cause for
-            # an error.
+            # At the end of a round, SQLancer disconnects. The server then reports errors without a
+            # cause.
             self._tally.count("errors without a message")
             return
         made = ";\n    ".join(self._statements)
@@ -148,7 +148,7 @@ class IndexedDatabase:
     def _age(self, table: str) -> int:
         """Sets the modification times of a table's files back, each file to a different second.
 
-        Returns the number of files that the table has.
+        Returns the table's number of files.
         """
         then = int(time.time()) - 2 * _HOUR_S
         folder = self._warehouse / f"{self._database}.db" / table
@@ -164,7 +164,7 @@ class IndexedDatabase:
             self._sieve(f"REFRESH SIEVE INDEX ON {table}")
             return
         described = [str(row[0]) for row in self._session.run(f"DESCRIBE {table}")]
-        # In DESCRIBE's output, an empty line precedes the default values of the columns.
+        # In DESCRIBE's output, an empty line comes before the default values of columns.
         columns = [f"`{name}`" for name in itertools.takewhile(bool, described)]
         if self._sieve(f"CREATE SIEVE INDEX ON {table} ({', '.join(columns)})"):
             self._indexed.add(table)

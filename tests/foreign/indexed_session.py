@@ -1,4 +1,4 @@
-"""A session that indexes queried tables, and backdates files so that queries can skip them."""
+"""A session that indexes queried tables. It also backdates files, so queries can skip them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tests.spark_session import Lab
 
 FAILURES = (PySparkException, Py4JJavaError)
 FILES = 3
-"""A table that replaces a view has this number of files, if the view has enough rows."""
+"""If a view has enough rows, the table that replaces the view has this number of files."""
 
 _HOUR_S = 3600
 _INDEXED = re.compile(
@@ -41,7 +41,7 @@ _WORD = re.compile(r"\w+")
 
 @dataclass(slots=True)
 class _Table:
-    """What the session knows of a table: columns, indexes, and whether files have changed."""
+    """What the session knows about a table: columns, indexes, and changes of files."""
 
     columns: dict[str, str]
     indexed: set[str] = field(default_factory=set)
@@ -55,7 +55,7 @@ class IndexedSession:
     Attributes:
         indexed: the names of tables that have ever had an index.
         saved: the names of tables that have replaced temporary views.
-        refused: for each error condition, how many statements Sieve has refused with it.
+        refused: for each error condition, how many statements Sieve has refused.
     """
 
     def __init__(self, lab: Lab, warehouse: Path) -> None:

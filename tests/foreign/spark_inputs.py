@@ -1,4 +1,4 @@
-"""The SQL inputs of Spark's test suite, which this module reads from Spark's published test jar."""
+"""Reads the SQL inputs of Spark's test suite from Spark's published test jar."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 _ROOT = "sql-tests/inputs/"
-# Queries name these functions, which exist only in the Scala and Python sources of Spark's test
-# suite.
+# Only the Scala and Python sources of Spark's test suite define these functions, which queries
+# call.
 _OWN_FUNCTIONS = ("udf/", "udaf/", "udtf/")
 _TOKEN = re.compile(
     r"""'(?:[^'\\]|\\.)*' | "(?:[^"\\]|\\.)*" | `[^`]*` | --[^\n]* | /\*.*?\*/ | ; | . """,
@@ -71,7 +71,7 @@ def _parse(archive: zipfile.ZipFile, name: str) -> SqlInput:
 
 
 def split(text: str) -> list[str]:
-    """The statements of a script; the text between two query delimiters is one statement."""
+    """The statements of a script. The text between two query delimiters is one statement."""
     found: list[str] = []
     end = 0
     for block in _BLOCK.finditer(text):

@@ -1,8 +1,8 @@
-"""Runs Spark's own SQL test inputs twice: without indexes, and with indexes on filtered columns.
+"""Runs Spark's own SQL test inputs without indexes, and with indexes on filtered columns.
 
 Each query runs three times in one session: without the index, with the index, and with the index
 under `strict`. All runs of a query must return the same rows or the same error. `UNCERTAIN` matches
-the queries whose answers differ between runs of Spark without Sieve.
+queries with answers that differ between runs of Spark alone.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ class Suite:
     Attributes:
         counts: for each kind of event, how often it has occurred.
         differences: for each difference, a text with the input, the statement and both answers.
-        refused: for each error condition, how many statements Sieve has refused with it.
+        refused: for each error condition, how many statements Sieve has refused.
     """
 
     def __init__(self, spark: SparkSession, warehouse: Path) -> None:
@@ -74,7 +74,7 @@ class Suite:
         self._warehouse = warehouse
 
     def run(self, given: SqlInput, end: float) -> None:
-        """Runs one input in a new session, at most until the time ``end``.
+        """Runs one input in a new session, until the time ``end`` at the latest.
 
         Afterwards, removes the tables that the SQL input created.
         """
@@ -103,7 +103,7 @@ class Suite:
     def make_tables(self) -> None:
         """Creates the tables that several inputs share.
 
-        If an input has replaced a table that inputs share, creates the table again.
+        Creates a shared table again if an input has replaced the table.
         """
         lab = Lab(self._spark.newSession())
         session = IndexedSession(lab, self._warehouse)

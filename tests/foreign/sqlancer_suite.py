@@ -1,10 +1,11 @@
 """Runs SQLancer against a Thrift server whose tables have an index on each column.
 
 SQLancer makes small tables of random rows. SQLancer checks queries by TLP (ternary logic
-partitioning): the rows for which a predicate is true, false or unknown must together be the rows of
-the table. SQLancer connects to a proxy, which indexes the tables before SQLancer's first query. For
-each query, the proxy compares the rows with the index and the rows without it. Both runs must
-return the same rows, so if TLP fails, TLP also fails without the index.
+partitioning). For each row, a predicate is true, false or unknown, so the rows of the three cases
+together must be the table. SQLancer connects to a proxy. The proxy indexes the tables before
+SQLancer's first query. For each query, the proxy compares the rows with the index and the rows
+without it. Both runs must return the same rows. So a TLP check that fails also fails without the
+index.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ ROOT = Path(__file__).parents[2]
 LEAST_ASKED, LEAST_SKIPPED = 1_000, 300
 ROUND_S = 600
 DEPTHS = (1, 2, 3)
-"""Depths of random expressions, one per round; an index can rarely serve a deep predicate."""
+"""Depths of random expressions, one per round. An index can rarely serve a deep predicate."""
 
 _NO_JAR = """\
 No SQLancer: give the path of its jar, with its libraries in the folder lib beside it.
@@ -39,7 +40,7 @@ The jar must hold the Spark provider (sqlancer/spark); Maven Central has no such
 _SETTINGS = {
     "spark.sieve.strict": "true",
     "spark.sieve.prune.timeout": "120s",
-    # SQLancer draws constants of any type; ANSI rules would refuse most INSERTs of such constants.
+    # SQLancer draws constants of any type. ANSI rules would refuse most INSERTs of these constants.
     "spark.sql.storeAssignmentPolicy": "LEGACY",
     "spark.sql.leafNodeDefaultParallelism": "3",
     # SQLancer's tables have few rows, so planning and starting tasks would take most of the time.
@@ -113,7 +114,7 @@ def _round(
         "--max-generated-databases": 1,
         "--num-queries": given.queries,
         "--max-num-inserts": 20,
-        # Most random rows do not fit the column types; this limit makes SQLancer abandon tables
+        # Most random rows do not fit the column types. With this limit, SQLancer abandons tables
         # that refuse nearly all rows.
         "--num-statement-kind-retries": 20,
         "--test-only-nonempty-tables": "true",

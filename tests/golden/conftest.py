@@ -29,7 +29,7 @@ def thrift_port(lab: Lab) -> Iterator[int]:
 
 
 def _await(port: int, seconds: float = 60) -> None:
-    """Waits for the server's port, which a background thread opens."""
+    """Waits until a background thread has opened the server's port."""
     deadline = time.monotonic() + seconds
     while True:
         try:
@@ -41,7 +41,7 @@ def _await(port: int, seconds: float = 60) -> None:
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Runs all tests of a corpus file in sequence, so that tests create the file's tables once."""
+    """Runs all tests of a corpus file in sequence, so the file's tables are created only once."""
 
     def script(item: pytest.Item) -> str:
         callspec = getattr(item, "callspec", None)

@@ -1,24 +1,24 @@
-"""Reads the golden corpus, whose files contain annotated statements and their expected rows.
+"""Reads the golden corpus: files with annotated statements and their expected rows.
 
 In a ``.sql`` file, each statement ends with ``;`` at the end of a line. The statements before the
 line ``--@ queries`` make the file's tables, and run once. Each statement after the line ``--@
 queries`` runs once in every mode. The ``.out`` file with the same name as the ``.sql`` file
 contains the sorted rows of each statement. Annotations precede a statement:
 
-    --! files <= 2 of 20    with the index, a query reads at most 2 files; without it, 20 files
-    --! files = 2 of 20     with the index, a query reads exactly 2 files
-    --! modes on strict     the statement runs only in the modes ``on`` and ``strict``
+    --! files <= 2 of 20    with the index, a query reads at most 2 files; without it, 20 files --!
+    files = 2 of 20     with the index, a query reads exactly 2 files --! modes on strict     the
+    statement runs only in the modes ``on`` and ``strict``
 
 Each file runs in strict mode with the index. Files in ``THINNED`` have many similar queries, so
 `make test` runs only every fourth query of these files. `make test-long` runs all queries, and also
-audits the files that scans skip. A file also runs without the index, unless a stored digest
-proves that the run without the index would pass again (``proven``). The files in ``EVERY_MODE``
-also run over the Thrift server and, in `make test-long`, with default settings. The files in
-``OVER_THRIFT`` also run over the Thrift server, where `make test` runs one query in four. Spark
-compiles the queries of the files in ``EVERY_MODE`` and ``OVER_THRIFT``, and interprets the queries
-of all other files. With the option ``--every 6``, only one query in six runs.
+audits the files that scans skip. A file also runs without the index. This run is omitted if a
+stored digest proves that it would pass again (``proven``). The files in ``EVERY_MODE`` also run
+over the Thrift server and, in `make test-long`, with default settings. The files in ``OVER_THRIFT``
+also run over the Thrift server, where `make test` runs one query in four. Spark compiles the
+queries of the files in ``EVERY_MODE`` and ``OVER_THRIFT``, and interprets the queries of all other
+files. With the option ``--every 6``, only one query in six runs.
 
-Long lists are hard to read, so in a statement ``{{3..9 step 2}}`` stands for ``3, 5, 7, 9``.
+Long lists are hard to read. So in a statement, ``{{3..9 step 2}}`` stands for ``3, 5, 7, 9``.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ MODES = ("off", "on", "strict", "audited", "thrift")
 EVERY_MODE = {"statements"}
 """The files that run in every mode; the other files run only in some modes."""
 OVER_THRIFT = {"structs", "timestamps"}
-"""The files that also run over the Thrift server, whose results show values in other forms."""
+"""The files that also run over the Thrift server. Its results show values in other forms."""
 
 THINNED = {
     "dates", "decimals", "dynamic", "elements", "expressions", "floats", "functions",
@@ -51,7 +51,7 @@ _FILES = re.compile(r"files (<=|=) (\d+) of (\d+)")
 
 @dataclass(frozen=True, slots=True)
 class Files:
-    """How many files a query may read with the index, and how many it reads without the index."""
+    """How many files a query may read with the index, and how many files it reads without."""
 
     exact: bool
     most: int
@@ -72,12 +72,12 @@ class Statement:
 
     @property
     def only_reads(self) -> bool:
-        """Returns whether the statement only reads; if so, a run can omit the statement."""
+        """Returns whether the statement only reads. A run can omit such a statement."""
         return _ROWS.match(self.text) is not None
 
     @property
     def sql(self) -> str:
-        """The statement's SQL, in which lists replace all series such as ``{{3..9}}``."""
+        """The statement's SQL, with lists in place of series such as ``{{3..9}}``."""
         return _SERIES.sub(_series, self.text)
 
 
@@ -96,19 +96,19 @@ class Script:
 
     @property
     def expected(self) -> Path:
-        """The path of the ``.out`` file, which has the expected rows."""
+        """The path of the ``.out`` file with the expected rows."""
         return self.path.with_suffix(".out")
 
 
 def step(name: str, mode: str) -> int:
-    """Returns n if `make test` runs one in n queries of this file in this mode."""
+    """Returns n if `make test` runs one in n queries of a file in a mode."""
     if mode == "thrift" and name in OVER_THRIFT:
         return 4
     return 4 if mode == "strict" and name in THINNED else 1
 
 
 def read_script(path: Path) -> Script:
-    """Parses a ``.sql`` file. If an annotation is invalid, raises ValueError."""
+    """Parses a ``.sql`` file. Raises ValueError if an annotation is invalid."""
     setup, mark, queries = path.read_text(encoding="utf-8").partition(f"{_QUERIES}\n")
     if not mark:
         raise ValueError(f"{path.name} has no line {_QUERIES}")

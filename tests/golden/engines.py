@@ -1,4 +1,4 @@
-"""Engines that run the golden corpus: each one runs a statement and returns the rows as text."""
+"""Engines that run the golden corpus. An engine runs a statement and returns the rows as text."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ SETTINGS: Mapping[str, Mapping[str, str]] = {
 """The settings of a session in each mode."""
 
 MASKED = {"instant", "bytes", "seconds", "bytes_total", "bytes_read"}
-"""Result columns of SIEVE statements; the values in these columns differ between runs."""
+"""Result columns of SIEVE statements with values that differ between runs."""
 
 MASKED_PROPERTIES = {
     "uuid", "instant", "bytes", "bytes as share of column", "build seconds", "built by", "path",
@@ -34,7 +34,7 @@ MASKED_PROPERTIES = {
 
 _SIEVE = re.compile(r"\s*\w+\s+SIEVE\b", re.IGNORECASE)
 _SILENT = re.compile(r"\s*(SET|RESET|USE)\b", re.IGNORECASE)
-# The Thrift server prints the error condition twice; the exception's class stands in between.
+# The Thrift server prints the error condition twice, with the exception's class in between.
 _ERROR = re.compile(r".*(\[SIEVE_[A-Z_]+\] [^\n]*)")
 
 
@@ -52,7 +52,7 @@ class Engine(Protocol):
     def run(self, sql: str) -> Result:
         """Runs one statement.
 
-        If Sieve refuses the statement, Sieve's error is the only row; all other errors are raised.
+        If Sieve refuses the statement, the only row is Sieve's error. All other errors are raised.
         """
 
 
@@ -67,8 +67,7 @@ class SparkEngine:
         try:
             frame = self._spark.sql(sql)
             plan = frame._jdf.queryExecution().executedPlan()
-            # If a plan runs outside a query's execution, Spark does not pass the session's settings
-            # to tasks.
+            # Outside of a query's execution, Spark does not pass the session's settings to tasks.
             for key in INTERPRETED:
                 self._spark.sparkContext.setLocalProperty(key, self._spark.conf.get(key, None))
             lines = self._spark._jvm.org.apache.spark.sql.execution.HiveResult.hiveResultString(
@@ -85,7 +84,8 @@ class ThriftEngine:
 
     Args:
         cursor: a cursor of PyHive.
-        server: a session in the server's driver, whose UI store knows how many files are read.
+        server: a session in the server's driver. The driver's UI store knows how many files queries
+            read.
     """
 
     def __init__(self, cursor: Any, server: SparkSession) -> None:
@@ -132,7 +132,7 @@ class ThriftEngine:
 
 
 def presented(sql: str, columns: Sequence[str], rows: Iterable[Sequence[str]]) -> tuple[str, ...]:
-    """The rows as sorted lines; a mask replaces times and sizes in results of SIEVE statements."""
+    """The rows as sorted lines. A mask replaces times and sizes in results of SIEVE statements."""
     if _SILENT.match(sql):
         return ()
     if not _SIEVE.match(sql):
@@ -148,7 +148,7 @@ def presented(sql: str, columns: Sequence[str], rows: Iterable[Sequence[str]]) -
 
 
 def refusal(error: Exception) -> str:
-    """Returns Sieve's error from a client's exception; raises any exception that contains none."""
+    """Returns Sieve's error from a client's exception. Raises other exceptions again."""
     text = str(error)
     if isinstance(error, OperationalError) and hasattr(error.args[0], "status"):
         text = error.args[0].status.errorMessage

@@ -19,7 +19,7 @@ Counts = Mapping[tuple[str, str | None], int]
 
 
 def differences(lab: Lab, script: Script, every: int) -> list[str]:
-    """Describes each query of the file whose run differs from the prediction of EXPLAIN SIEVE."""
+    """Describes each query for which the run differs from the prediction of EXPLAIN SIEVE."""
     wrong = []
     for number, statement in enumerate(script.queries):
         if not statement.only_reads:
@@ -46,7 +46,7 @@ def difference(lab: Lab, statement: Statement) -> list[str]:
 def compared(rows: Sequence[Mapping[str, Any]], run: Counts) -> Iterator[str]:
     """Describes how a run differs from the rows of EXPLAIN SIEVE.
 
-    A run can have fewer scans than EXPLAIN shows, because scans share an exchange or a join is
+    A run can have fewer scans than EXPLAIN shows: scans can share an exchange, and a join can be
     empty.
     """
     later = [row for row in rows if AT_RUN_TIME in (row["predicate"] or "")]

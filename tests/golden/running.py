@@ -17,13 +17,13 @@ def prepare(engine: Engine, script: Script) -> None:
 
 
 def answers(engine: Engine, mode: str, script: Script, every: int = 1) -> list[Result | None]:
-    """The result of each statement in a mode, or None for each statement that is omitted.
+    """The result of each statement in a mode. An omitted statement has the result None.
 
     Args:
         engine: the engine that runs the statements.
         mode: one of `MODES`.
         script: the script with the statements.
-        every: n, if only one query in n runs.
+        every: the number n, if only one query in n runs.
     """
     interpreted = {} if script.name in EVERY_MODE | OVER_THRIFT else INTERPRETED
     for key, value in (SETTINGS[mode] | interpreted).items():
@@ -35,7 +35,7 @@ def answers(engine: Engine, mode: str, script: Script, every: int = 1) -> list[R
 
 
 def wrong_files(statement: Statement, mode: str, read: int | None) -> list[str]:
-    """Returns a message if the number of files read violates the statement's annotation."""
+    """Returns a message if the number of files read does not fit the statement's annotation."""
     allowed = statement.files
     if allowed is None or read is None:
         return []

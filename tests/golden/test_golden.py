@@ -30,7 +30,7 @@ Connect = Callable[[], Engine]
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """Runs each corpus file in the modes that apply to this file.
 
-    In the mode ``off``, files with a stored proof are omitted.
+    The mode ``off`` omits files with a stored proof.
     """
     if "mode" in metafunc.fixturenames:
         anew = metafunc.config.getoption("regenerate")
@@ -54,7 +54,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         ]
         metafunc.parametrize(("script", "mode", "each"), runs, indirect=["script"])
     elif "script" in metafunc.fixturenames:
-        # Files in `EVERY_MODE` are left out, because they contain statements about all scans of a
+        # The list omits files in `EVERY_MODE`, because they contain statements about all scans of a
         # session.
         paths = sorted(Path(__file__).parent.glob("*.sql"))
         undisturbed = [
@@ -89,7 +89,7 @@ def spark(script: Script, lab: Lab) -> Iterator[Connect]:
 
 @pytest.fixture(scope="module")
 def thrift(script: Script, lab: Lab, spark: Connect, thrift_port: int) -> Iterator[Connect]:
-    """Opens connections to the run's Thrift server, in whose driver the file's tables exist."""
+    """Opens connections to the run's Thrift server. Its driver has the file's tables."""
     assert spark
     with thrift_session(thrift_port, username="golden") as client:
 
@@ -102,7 +102,7 @@ def thrift(script: Script, lab: Lab, spark: Connect, thrift_port: int) -> Iterat
 
 
 def in_ranges(engine: Engine, script: Script) -> Engine:
-    """The engine, with settings that give a table several ranges per file.
+    """The engine, with settings that divide each file of a table into several ranges.
 
     The file ``statements`` expects results for whole files, so it runs without these settings.
     """
@@ -114,7 +114,7 @@ def in_ranges(engine: Engine, script: Script) -> Engine:
 
 @pytest.fixture
 def every(request: pytest.FixtureRequest) -> int | None:
-    """The option `--every` n: only one query in n runs."""
+    """The number n of the option `--every`: only one query in n runs."""
     found: int | None = request.config.getoption("every")
     return found
 
@@ -125,8 +125,8 @@ def test_same_rows_in_every_mode(
     """In each mode, a statement returns the expected rows, and reads as few files as annotated."""
     regenerate = mode == "off" and request.config.getoption("regenerate")
     connect: Connect = request.getfixturevalue("thrift" if mode == "thrift" else "spark")
-    # Files of `EVERY_MODE` contain statements about all earlier scans, so no statement may be
-    # omitted.
+    # Files of `EVERY_MODE` contain statements about all earlier scans, so a run must not omit a
+    # statement.
     results = answers(connect(), mode, script, 1 if script.name in EVERY_MODE else every or each)
     if regenerate:
         script.expected.write_text(regenerated(results, script, connect), encoding="utf-8")
@@ -152,8 +152,8 @@ def test_explain_predicts_the_run(
 def regenerated(off: list[Result | None], script: Script, connect: Connect) -> str:
     """The text of an ``.out`` file.
 
-    The rows of a statement are from the mode ``off``, unless the statement does not run in this
-    mode.
+    The rows of a statement come from the mode ``off``. A statement that does not run in this mode
+    has the rows of another mode.
     """
     strict = answers(connect(), "strict", script) if None in off else off
     chosen = [one or other or Result(()) for one, other in zip(off, strict, strict=True)]

@@ -11,7 +11,7 @@ from corpus import EVERY_MODE, read_script
 
 @pytest.fixture
 def copied(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A copy of a corpus file with a proof for the mode ``off``; the tests change the copy."""
+    """A copy of a corpus file with a proof for the mode ``off``. The tests change the copy."""
     for name in ("integers.sql", "integers.out", "off.json"):
         (tmp_path / name).write_bytes(Path(__file__).with_name(name).read_bytes())
     monkeypatch.setattr(proven, "RECORD", tmp_path / "off.json")
@@ -22,7 +22,7 @@ def copied(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.mark.parametrize("suffix", [".sql", ".out"])
 def test_other_statements_or_rows_are_not_proven(copied: Path, suffix: str) -> None:
-    """If a line is added to the ``.sql`` or ``.out`` file, the stored proof no longer applies."""
+    """A new line in the ``.sql`` or ``.out`` file makes the stored proof inapplicable."""
     with copied.with_suffix(suffix).open("a") as file:
         file.write("\n")
     assert not proven.is_proven(read_script(copied))
@@ -37,7 +37,7 @@ def test_another_spark_is_not_proven(copied: Path, monkeypatch: pytest.MonkeyPat
 def test_a_file_of_every_mode_is_run_each_time(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The files in `EVERY_MODE` are never proven, so they always run, also without Sieve."""
+    """The files in `EVERY_MODE` are never proven, so they always run, even without Sieve."""
     monkeypatch.setattr(proven, "RECORD", tmp_path / "off.json")
     (tmp_path / "off.json").write_text("{}")
     for name in sorted(EVERY_MODE):

@@ -21,7 +21,7 @@ class Noted:
 
 
 def test_every_change_runs_if_queries_are_omitted(tmp_path: Path) -> None:
-    """An omitted query has the result None; statements that change something are never omitted."""
+    """An omitted query has the result None. A run never omits statements that change something."""
     path = tmp_path / "some.sql"
     changes = ["INSERT INTO t SELECT 1", "SET a = b", "REFRESH SIEVE INDEX ON t"]
     queries = ["SELECT 0", *changes, "with x as (select 4) table x", "SELECT 5", "SELECT 6"]

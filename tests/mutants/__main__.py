@@ -1,4 +1,4 @@
-"""Draws mutants, runs mypy and those tests that reach each mutant, and lists the survivors."""
+"""Draws mutants, runs mypy and the tests that reach each mutant, and lists the survivors."""
 
 from __future__ import annotations
 

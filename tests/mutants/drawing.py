@@ -18,7 +18,7 @@ from cosmic_ray.ast import ast_nodes, get_ast
 from cosmic_ray.mutating import mutate_code
 from cosmic_ray.plugins import get_operator, operator_names
 
-# The modules of sql_ext to mutate, because their unit tests need no driver.
+# Modules of sql_ext to mutate: their unit tests need no driver.
 _DECIDING = (
     "driver/roots driver/settings frontend/pruning statements/comments statements/table_functions "
     "statements/parser statements/syntax_error"
@@ -94,7 +94,7 @@ def _mutated(source: str, operator: str, occurrence: int) -> str | None:
 
 
 class _Bare(ast.NodeTransformer):
-    """Removes code that never runs; also removes checks that only detect programming errors."""
+    """Removes code that never runs, and checks that only detect programming errors."""
 
     def visit_keyword(self, node: ast.keyword) -> ast.AST | None:
         return None if node.arg in _GUARDS else self.generic_visit(node)

@@ -20,7 +20,7 @@ ROOT = Path(__file__).parents[2]
 TABLE = Path(__file__).parent / "planted.toml"
 SPARK_35 = ROOT / "build" / "spark-3.5" / "pyspark"
 FORMATS = ("delta", "hudi", "iceberg")
-"""Folders of tests. Each name is also the tests' pytest mark, and the folder of their jars."""
+"""Folders of tests. Each name is also a pytest mark of tests, and the folder of the tests' jars."""
 _CODE = ("sieve", "sql_ext", "udfs")
 _LONGEST_S = 900.0
 
@@ -128,7 +128,7 @@ def _end(fault: Fault, bench: Bench) -> tuple[str, list[str]]:
         shutil.copy2(jar, made)
     log = (bench.folder / "pytest.log").read_text()
     failed = [line for line in log.splitlines() if line.startswith("FAILED ")]
-    # If pytest cannot find, collect or set up the test, the test has not detected the fault.
+    # A test that pytest cannot find, collect or set up has not detected the fault.
     if code not in (0, 1, TIMED_OUT) or (code == 1 and not failed):
         raise SystemExit(f"{fault.test} does not run:\n{log}")
     return {0: "SURVIVES", 1: "killed", TIMED_OUT: "TIMED OUT"}[code], failed

@@ -25,8 +25,8 @@ _COPIED = (
     "CHANGELOG.md CONTRIBUTING.md SECURITY.md LICENSE mkdocs.yml Makefile"
 ).split()
 _TESTS = ("tests/unit", "tests/property")
-# These tests run code that no unit test runs, because the code runs in executors or, like the
-# Hadoop store, needs a JVM.
+# These tests run code that no unit test runs. The code runs in executors, or needs a JVM, as the
+# Hadoop store does.
 _SPARK_TESTS = [
     f"tests/spark/test_{name}.py"
     for name in ("hadoop_store", "create", "refresh", "shapes", "completeness", "estimate", "check")
@@ -37,8 +37,8 @@ _NEED_SPARK = [
     f"tests/property/test_{name}.py" for name in ("random_tables", "random_joins", "range_tilings")
 ]
 _MOST_TESTS = 150
-# A limit of CPU time, which hardly grows on a busy machine, stops a mutant that runs forever. A
-# limit of wall-clock time stops a mutant that waits forever. A limit of the address space stops a
+# A limit of CPU time stops a mutant that runs forever. CPU time hardly grows on a busy machine. A
+# limit of elapsed time stops a mutant that waits forever. A limit of the address space stops a
 # mutant that fills the memory.
 _START_CPU_S, _TIMES = 30.0, 3.0
 _MOST_WAITING = 10.0
@@ -49,7 +49,7 @@ _OUT_OF_TIME = (-signal.SIGXCPU, -signal.SIGKILL)
 
 
 class Bench:
-    """A copy of the project, in which one mutant at a time is tested.
+    """A copy of the project for the test of one mutant at a time.
 
     Attributes:
         folder: folder that contains the copy.
@@ -92,7 +92,7 @@ class Bench:
     def killed_on_spark(self, mutant: Mutant) -> bool:
         """Returns whether at least one of the `_SPARK_TESTS` fails with the mutant.
 
-        All of these tests run, because it is unknown which of them reach the mutant's line.
+        All of these tests run, because nothing shows which tests reach the mutant's line.
         """
         with self._planted(mutant):
             return self.pytest(*_SPARK_TESTS, timeout=_SPARK_S) != 0
@@ -154,7 +154,7 @@ class Bench:
     def _forked(self, tests: list[str], cpu_seconds: int) -> int:
         """Runs pytest in a fork of a warm interpreter, and returns its exit code.
 
-        If the run takes more than ``cpu_seconds``, a signal ends it.
+        A signal ends a run that takes more than ``cpu_seconds``.
         """
         if self._warm is None:
             self._warm = subprocess.Popen(
@@ -165,7 +165,7 @@ class Bench:
                 stdout=subprocess.PIPE,
                 bufsize=0,  # unbuffered, so that `select` sees each line as soon as it arrives
             )
-        # Removes the examples that Hypothesis has stored, so that no test begins with an example
+        # Removes the stored examples of Hypothesis. Otherwise, a test could begin with an example
         # that failed for the previous mutant.
         shutil.rmtree(self.folder / ".hypothesis", ignore_errors=True)
         asked, told = self._warm.stdin, self._warm.stdout
@@ -255,10 +255,10 @@ class Reach:
         The first round consists of the tests that reach the mutant's line, the fastest test first.
         The second round consists of all other unit tests in the same files.
 
-        A test can depend on a mutant without reaching the mutant's line. For example, when Python
-        loads the test's file, the file may compute a constant, such as an encoder with tables. A
-        module of records runs only when Python loads it, so no test reaches its lines. For such a
-        module, the tests are all unit tests of the module's package.
+        A test can depend on a mutant without reaching the mutant's line. For example, the test's
+        file may compute a constant when Python loads the file. A module of records runs only when
+        Python loads it, so no test reaches its lines. For a module of records, the tests are all
+        unit tests of the module's package.
         """
         lines = self._lines[mutant.module]
         tests = set(lines[mutant.line])

@@ -16,8 +16,8 @@ from sql_ext.launcher.conf_files import find_java
 def repack(spark: SparkHome, jar: Path, source: Path, made: Path) -> None:
     """Writes `made`, a copy of the jar with newly compiled classes of one source file.
 
-    The function does not compile other classes again, so a changed signature does not affect them.
-    Compiling one file takes a third of the time of compiling the whole shim.
+    The function compiles no other classes again, so a changed signature has no effect on other
+    classes. A compilation of one file takes a third of the time for the whole shim.
 
     Raises:
         subprocess.CalledProcessError: the compiler rejects the source file.

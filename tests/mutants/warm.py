@@ -1,9 +1,8 @@
 """An interpreter that loads the tests' libraries once, and then forks for each run of pytest.
 
-For most tests, loading these libraries takes longer than the test itself. For each run of pytest,
-the interpreter reads one line of JSON from its standard input: ``[arguments, log, CPU seconds]``.
-The interpreter writes the fork's process id when the run starts, and the exit code when the run
-ends.
+For most tests, the libraries take longer to load than the test to run. For each run of pytest, the
+interpreter reads one line of JSON from its standard input: ``[arguments, log, CPU seconds]``. The
+interpreter writes the fork's process id when the run starts, and the exit code when the run ends.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ import os
 import resource
 import sys
 
-# This list contains no module of the project, because each run must load the mutant from its file.
+# Each run must load the mutant from its file, so this list contains no module of the project.
 _LIBRARIES = (
     "hypothesis.extra.numpy",
     "lark",

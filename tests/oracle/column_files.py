@@ -1,4 +1,4 @@
-"""Writes Parquet and ORC files with Arrow; columns are absent, moved, retyped or respelt."""
+"""Writes Parquet and ORC files with Arrow. Columns can be absent, moved, retyped or respelt."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pyarrow.orc as po
 import pyarrow.parquet as pq
 from foreign_rows import Rows
 
-# For each type of column, the types in which other writers could store its values for Spark.
+# For each type of column, the types in which other writers could store the column's values.
 _DRIFTS: Mapping[str, tuple[pa.DataType, ...]] = {
     "smallint": (pa.int8(), pa.int32()),
     "int": (pa.int16(), pa.int8()),

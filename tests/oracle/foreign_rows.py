@@ -1,4 +1,4 @@
-"""A file's rows, before a writer encodes or damages them; and the text form of values."""
+"""A file's rows before a writer encodes or damages them, and the text form of values."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ class Rows:
 
     Attributes:
         names: the columns of the file, in the order of the table.
-        values: a dict from column to its values. Values of ``s`` and ``m`` are dictionaries, and
-            values of ``l`` are lists.
-        kinds: the kinds of the generated columns, and of ``s.a``; other columns have plain types.
+        values: the values of each column, by the column's name. Values of ``s`` and ``m`` are
+            dictionaries, and values of ``l`` are lists.
+        kinds: the kinds of the generated columns, and of ``s.a``. Other columns have plain types.
         damaged: the positions of the rows that a writer has damaged.
     """
 

@@ -42,7 +42,7 @@ class ForeignTable:
     """A generated table.
 
     Attributes:
-        drawn: the columns and values from which predicates are drawn.
+        drawn: the columns and values for the random predicates.
         options: the options of the reader.
         settings: the settings of the reading session.
         partitioned: whether ``p`` is a partition column.
@@ -109,7 +109,8 @@ def write_file(
     """Writes one file of a table, and sets its modification time to an hour ago.
 
     Returns:
-        The file, and indexed values of its damaged rows (or, if no row is damaged, of some rows).
+        The file, and indexed values of the file's damaged rows. If no row is damaged, values of
+        some rows.
     """
     values = {c.sql: file_values(rng, c, len(rids), number) for c in table.drawn.columns}
     values["rid"] = list(rids)
@@ -145,7 +146,7 @@ def put_back(path: Path, number: int) -> None:
 
 
 def _column(rng: random.Random, name: str, kind: Kind) -> GeneratedColumn:
-    # The values of a file come from a fifth of the column's values. If a column has many values,
+    # The values of a file come from a fifth of the column's values. In a column with many values,
     # all rows of a file have different values.
     size = rng.choice([12, 300, 300])
     return GeneratedColumn(name, kind, tuple(kind.draw(rng) for _ in range(size)))

@@ -126,7 +126,7 @@ def _scalar(family: str, value: Any) -> str:
     if isinstance(value, int) and family not in ("date", "timestamp", "timestamp_ntz"):
         return plain_text(family, value)
     if isinstance(value, str):
-        # The writer uses no \\u escapes, so that later damage can hit the bytes of texts.
+        # The writer uses no \\u escapes, so later damage can hit the bytes of texts.
         return json.dumps(value, ensure_ascii=False)
     text = plain_text(family, value)
     numeric = family in ("float", "double", "decimal") and text[-1].isdigit()

@@ -40,7 +40,7 @@ class Query:
 
 @dataclass(slots=True)
 class Tally:
-    """How many comparisons a run has made, and what indexes did in these comparisons."""
+    """Counts a run's comparisons, and what indexes did in the comparisons."""
 
     tables: int = 0
     refused: int = 0
@@ -81,14 +81,14 @@ def draw_query(rng: random.Random, table: ForeignTable, probes: Sequence[Probe])
 
 
 def compare(lab: Lab, context: str, queries: Sequence[Query], tally: Tally) -> None:
-    """Asserts that queries have the same outcome with and without the index: rows or an error."""
+    """Asserts that queries return the same rows or the same error with and without the index."""
     with _counted(lab, tally), lab.setting("spark.sieve.strict", "true"):
         _compare_together(lab, context, queries, tally)
     tally.pairs += len(queries)
 
 
 def _compare_together(lab: Lab, context: str, queries: Sequence[Query], tally: Tally) -> None:
-    """Compares queries in one job; after a failure, compares each half, down to single queries."""
+    """Compares queries in one job. After a failure, compares each half, down to single queries."""
     if len(queries) == 1:
         _compare_alone(lab, context, queries[0], tally)
         return
@@ -150,7 +150,7 @@ def _outcome(lab: Lab, query: Query, file: str | None = None) -> Outcome:
 
 
 def _name(error: PySparkException | Py4JJavaError) -> str:
-    """The error condition that Spark reports, or the class of the error's root cause."""
+    """The error condition in Spark's report, or the class of the error's root cause."""
     assert "SIEVE_" not in str(error), str(error)
     if isinstance(error, PySparkException):
         condition = getattr(error, "getCondition", error.getErrorClass)

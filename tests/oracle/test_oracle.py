@@ -1,4 +1,4 @@
-"""On files that Spark did not write, even damaged ones, an index changes no query's result."""
+"""On files of other writers, even damaged files, an index changes no query's result."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ from pyspark.errors import PySparkException
 from spark_session import INTERPRETED, Lab
 
 PAIRS = [(40, 10), pytest.param(200, 40, marks=pytest.mark.long)]
-"""The number of queries in total, and the number of queries per table."""
+"""The total number of queries, and the number of queries per table."""
 SOAK_PAIRS, SOAK_PAIRS_PER_TABLE = 20_000, 80
 _SETTINGS = INTERPRETED | {
     # Spark reads the files of each scan in one task, whatever their size. The task reads the
     # largest files first.
     "spark.sql.files.openCostInBytes": "0",
     "spark.sql.files.minPartitionNum": "1",
-    # If the time-out were short, `strict` mode would fail on a busy machine.
+    # With a short time-out, `strict` mode would fail on a busy machine.
     "spark.sieve.prune.timeout": "120s",
 }
 
 
 def compare_table(lab: Lab, seed: str, form: str, folder: Path, pairs: int, tally: Tally) -> None:
-    """Indexes a table that is drawn from a seed; compares queries, before and after a change."""
+    """Draws a table from a seed and indexes it; compares queries before and after a change."""
     rng = random.Random(seed)
     table = draw_table(rng, form)
     folder.mkdir(parents=True)
@@ -108,7 +108,7 @@ def _change(
 
 
 def run(lab: Lab, folder: Path, seed: str, pairs: int, per_table: int) -> Tally:
-    """Compares queries on tables that are drawn from a seed, and prints the progress."""
+    """Compares queries on random tables, drawn from a seed, and prints the progress."""
     tally, number = Tally(), 0
     while tally.pairs < pairs:
         with lab.database("oracle"):
@@ -130,7 +130,7 @@ def run(lab: Lab, folder: Path, seed: str, pairs: int, per_table: int) -> Tally:
 def test_foreign_files_give_the_same_rows_with_the_index(
     lab: Lab, tmp_path: Path, pairs: int, per_table: int
 ) -> None:
-    """Each run draws the same random tables; ``make soak-oracle`` draws different ones."""
+    """Each run draws the same random tables. ``make soak-oracle`` draws different tables."""
     assert run(lab, tmp_path, "j", pairs, per_table).pairs >= pairs
 
 

@@ -1,4 +1,4 @@
-"""Starts Hadoop's own mini cluster, a name node and a data node, in a separate process."""
+"""Starts Hadoop's mini cluster (a name node and a data node) in a separate process."""
 
 from __future__ import annotations
 

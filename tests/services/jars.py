@@ -10,7 +10,7 @@ FOLDER = Path(__file__).parents[2] / "build" / "services"
 
 
 def jar(artifact: str) -> Path:
-    """The jar of an artifact, in any version; a test fails if there is no such jar."""
+    """The jar of an artifact, in any version. A test fails if the jar is missing."""
     found = sorted(FOLDER.glob(f"{artifact}-[0-9]*.jar"))
     if not found:
         pytest.fail(f"{FOLDER} has no {artifact} jar: run `make test-services`.", pytrace=False)

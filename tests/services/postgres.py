@@ -57,7 +57,7 @@ def started() -> Iterator[Postgres]:
     At the end, stops the server and deletes its data.
     """
     programs = _programs()
-    # The server may have to run as another user, who cannot access pytest's folder.
+    # The server may have to run as another user. This user cannot access pytest's folder.
     with tempfile.TemporaryDirectory(prefix="sieve-pg-") as name:
         folder = Path(name)
         account = _account()
@@ -76,7 +76,7 @@ def started() -> Iterator[Postgres]:
             **own,
         )
         (port,) = free_ports(1)
-        # The server need not sync its data, because nobody reads the data after the test.
+        # Nobody reads the data after the test, so the server does not sync its data.
         options = f"-h 127.0.0.1 -p {port} -k '{folder}' -c fsync=off"
         control = (programs / "pg_ctl", "-D", str(data), "-w")
         log = folder / "log"
@@ -112,7 +112,7 @@ def _account() -> pwd.struct_passwd:
 
 
 def _run(program: Path, *args: str, **how: Any) -> str:
-    # The server that pg_ctl starts would keep a pipe open, so the output goes to a file.
+    # The server would keep a pipe of pg_ctl open, so the output goes to a file.
     with tempfile.TemporaryFile("w+") as output:
         done = subprocess.run(
             [str(program), *args],

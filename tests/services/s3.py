@@ -44,11 +44,11 @@ class Fault:
 
 @dataclass
 class Gate:
-    """A proxy in front of the S3 server, which injects faults and records puts.
+    """A proxy in front of the S3 server. The proxy injects faults and records puts.
 
     Attributes:
         port: the port for requests, on the loopback address.
-        faults: the remaining faults; each strikes once.
+        faults: the remaining faults. Each fault strikes once.
         puts: the keys of conditional puts, each with the status of the reply.
     """
 
@@ -129,7 +129,7 @@ def started(folder: Path) -> Iterator[Gate]:
 
 
 class _Server(ThreadingHTTPServer):
-    """Serves each connection in its own thread, which ends with the test process."""
+    """Serves each connection in its own thread. The threads end with the test process."""
 
     daemon_threads = True
 

@@ -54,7 +54,7 @@ def mixed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Driver]:
 
 
 def test_create_is_refused(mixed: Driver) -> None:
-    """CREATE's error names the kind of table and a remedy; queries of the table still work."""
+    """CREATE's error names the kind of table and a remedy. Queries of the table still work."""
     words = "a is stored as avro; Sieve indexes Parquet.* copy it into one .CREATE TABLE"
     for statement in ("CREATE SIEVE INDEX ON a (id)", "SHOW SIEVE INDEXES ON a"):
         with pytest.raises(DriverError, match=rf"(?s)SIEVE_UNSUPPORTED_TABLE.*{words}"):
@@ -72,7 +72,7 @@ def test_a_folder_of_delta_is_refused(mixed: Driver) -> None:
 
 
 def test_another_catalog_shows_no_indexes(mixed: Driver) -> None:
-    """Sieve does not confuse a database of another catalog with one of the session catalog."""
+    """Sieve distinguishes databases of the same name in another catalog and the session catalog."""
     mixed.sql("CREATE DATABASE db")
     mixed.sql(f"CREATE TABLE db.p USING parquet AS {ROWS}")
     mixed.sql("CREATE SIEVE INDEX ON db.p (id)")
@@ -87,7 +87,7 @@ def test_another_catalog_shows_no_indexes(mixed: Driver) -> None:
 
 
 def test_parquet_table_is_indexed_next_to_other_catalogs(mixed: Driver) -> None:
-    """Next to other catalogs, a Parquet table can have an index, and joins with it work."""
+    """Next to other catalogs, a Parquet table can have an index, and joins with the table work."""
     mixed.sql("CREATE SIEVE INDEX ON p (id) OPTIONS (error = 1)")
     assert mixed.files("SELECT * FROM p WHERE id = 7") == 1
     query = "SELECT id FROM p JOIN d USING (id) JOIN a USING (id) JOIN ice.db.t USING (id)"

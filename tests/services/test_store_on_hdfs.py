@@ -31,7 +31,7 @@ class TestHdfs(StoreContract, PermissionsContract, AtomicCreateContract):
         store.delete(folder)
 
     def test_access_control_lists_are_not_copied(self, store: HadoopStore, folder: str) -> None:
-        """If a table has an access control list, the store copies only its owner's permissions.
+        """From a table with an access control list, the store copies only the owner's permissions.
 
         `restrict` removes access control lists.
         """

@@ -40,7 +40,7 @@ def jvm() -> Iterator[Any]:
 
 @pytest.fixture(autouse=True)
 def as_new(gate: Gate) -> Iterator[None]:
-    """Makes the store forget which buckets it has probed; at the end, removes unused faults."""
+    """Makes the store forget its probed buckets. At the end, removes unused faults."""
     s3._lacks.clear()
     gate.puts.clear()
     yield
@@ -144,7 +144,7 @@ def test_a_single_writer(jvm: Any, conf: Any, gate: Gate, caplog: pytest.LogCapt
     (warning,) = [r.getMessage() for r in caplog.records if "only this driver" in r.getMessage()]
     assert HEEDLESS in warning
     gate.faults.append(Fault(".*/u", 500, takes_effect=True))
-    # Without a condition, the repeated request puts the same bytes again, so create succeeds.
+    # Without a condition, a repeated request puts the same bytes again, so create succeeds.
     assert store.create(join(folder, "u"), b"x") is True
 
 
@@ -154,7 +154,7 @@ def test_put_with_a_lost_reply_is_recognised(
 ) -> None:
     """If a put's reply is lost, the store recognises that its own put has succeeded.
 
-    The server answers the repeated put with 412, and the object contains its writer's name.
+    The server answers the repeated put with 412, and the object contains the writer's name.
     """
     gate.faults.append(Fault(".*/1.json", status, takes_effect=True))
     assert store.create(join(folder, "1.json"), b"x") is True
@@ -164,7 +164,7 @@ def test_put_with_a_lost_reply_is_recognised(
 
 
 def test_put_is_repeated_after_a_conflict(store: Store, folder: str, gate: Gate) -> None:
-    """The store repeats a put that failed with the status 409, because this put had no effect.
+    """The store repeats a put after the status 409, because such a put had no effect.
 
     The status 409 means that another put of the same name is in progress.
     """
@@ -184,7 +184,7 @@ def test_endless_conflicts_are_an_unknown_outcome(store: Store, folder: str, gat
 def test_endless_faults_are_an_unknown_outcome(
     store: Store, folder: str, gate: Gate, takes_effect: bool
 ) -> None:
-    """If each put gets an error as reply, the outcome is unknown, even if S3 executed a put."""
+    """If each put gets an error as reply, the outcome is unknown. S3 may have executed a put."""
     gate.faults += [Fault(".*/1.json", 500, takes_effect)] + [Fault(".*/1.json", 500)] * 20
     with pytest.raises(UnknownOutcomeError, match=r"1\.json"):
         store.create(join(folder, "1.json"), b"x")
@@ -227,7 +227,7 @@ def test_failed_write_leaves_no_file(
 ) -> None:
     """If writing fails in the middle of an object, the store leaves no object.
 
-    Closing the stream would put the part that was already written.
+    A close of the stream would put the part that was already written.
     """
 
     def write_half(stream: Any, data: bytes) -> None:

@@ -39,8 +39,8 @@ def test_the_life_of_an_index(lab: Lab, store: Store, database: str) -> None:
     lab.check("SELECT * FROM t WHERE a = 7", exactly=3)
     lab.sql("REFRESH SIEVE INDEX ON t (a)")
     assert [entry.name for entry in store.list(versions)] == ["1.json", "2.json"]
-    # An index block with keys from two files lists both files, so a query for such a key reads
-    # both.
+    # An index block with keys from two files lists both files. So a query for a key in this block
+    # reads two files.
     lab.check("SELECT * FROM t WHERE a = 1199", at_most=2)
     lab.sql("DROP SIEVE INDEX ON t (a)")
     assert not store.exists(index)

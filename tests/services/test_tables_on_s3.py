@@ -35,7 +35,7 @@ ROUNDS = 6
 
 @dataclass(frozen=True, slots=True)
 class Drivers:
-    """Two drivers on one metastore; a setting declares the second driver to be the only writer."""
+    """Two drivers on one metastore. A setting declares the second driver to be the only writer."""
 
     one: Driver
     two: Driver
@@ -132,7 +132,7 @@ def test_the_life_of_an_index(table: Driver, gate: Gate) -> None:
     ((_, versions, gone, size),) = table.sql("VACUUM SIEVE INDEX ON shop.t RETAIN 0 HOURS")
     assert versions == 2
     assert size > 0
-    # Before VACUUM deletes files, it adds one file, which marks the deletions.
+    # Before VACUUM deletes files, it adds one file. The added file marks the deletions.
     assert len(gate.keys(KEEPING, "shop.db/.sieve/")) == len(before) - gone + 1
     check(table, POINT, 1)
     table.sql("DROP SIEVE INDEX ON shop.t (a)")
@@ -186,7 +186,7 @@ def test_create_is_refused_if_the_store_ignores_conditions(drivers: Drivers, gat
 
 
 def test_create_refuses_another_bucket(table: Driver) -> None:
-    """CREATE refuses to write an index to another bucket, which other people might read."""
+    """CREATE refuses to write an index to another bucket, because other people might read it."""
     table.sql(f"SET spark.sieve.path = s3a://{HEEDLESS}/indexes")
     table.sql(f"SET spark.sieve.roots = s3a://{HEEDLESS}/indexes")
     with pytest.raises(DriverError, match="SIEVE_STORE_PERMISSIONS"):

@@ -26,7 +26,7 @@ def table(lab: Lab) -> Iterator[str]:
 
 
 def test_queries_read_the_expected_files(lab: Lab, table: str) -> None:
-    """A query for a key reads one file, for a range two files, and for an absent key no file.
+    """A query reads one file for a key, two files for a range, and no file for an absent key.
 
     The queries on an indexed table return the same rows with and without the index.
     """
@@ -65,7 +65,7 @@ def test_functions_return_keys_segments_and_files(lab: Lab, table: str) -> None:
 
 @pytest.mark.parametrize("adaptive", ["true", "false"])
 def test_run_time_values_select_files(lab: Lab, table: str, adaptive: str) -> None:
-    """A broadcast's keys, an empty set of keys, and a subquery's result each select files."""
+    """Files are selected by broadcast keys, by an empty set of keys, and by a subquery's result."""
     keys = "(SELECT k + 0 AS k, n FROM VALUES (123L, 1), (777L, 2), (NULL, 3) AS d(k, n))"
     with lab.setting("spark.sql.adaptive.enabled", adaptive):
         lab.check(f"SELECT s, n FROM {table} JOIN {keys} ON id = k", exactly=2)
@@ -83,7 +83,7 @@ def test_bounds_by_two_subqueries_of_one_table(lab: Lab, table: str) -> None:
     """
     ends = f"(SELECT min(id) + 120 FROM {table}) AND id <= (SELECT max(id) - 870 FROM {table})"
     query = f"SELECT * FROM {table} WHERE id >= {ends}"
-    # The outer scan reads one file, and the merged subquery reads two: one for each limit.
+    # The outer scan reads one file. The merged subquery reads two files, one for each limit.
     lab.check(query, exactly=3)
     told = [str(scan["predicate"]) for scan in lab.explain(query)]
     assert any("subquery at run time" in predicate for predicate in told)
@@ -136,7 +136,7 @@ def test_the_web_ui_has_a_page(lab: Lab, table: str) -> None:
 
 
 def test_an_index_is_shown_until_it_is_dropped(lab: Lab, table: str) -> None:
-    """SHOW lists an index until DROP; after DROP, queries read all files."""
+    """SHOW lists an index until DROP. After DROP, queries read all files."""
     lab.spark.sql(f"CREATE SIEVE INDEX ON {table} (r, s)").collect()
     shown = [row[2] for row in lab.sql(f"SHOW SIEVE INDEXES ON {table}")]
     assert shown == ["id_sieve", "r_sieve", "s_sieve"]
@@ -149,7 +149,7 @@ def test_an_index_is_shown_until_it_is_dropped(lab: Lab, table: str) -> None:
 
 @pytest.mark.long
 def test_scan_of_small_ranges_can_run_in_one_task(lab: Lab) -> None:
-    """If Spark 4.3 runs a scan of small ranges in one task without a shuffle, the rows stay right.
+    """Rows stay right if Spark 4.3 runs a scan of small ranges in one task without a shuffle.
 
     Spark versions before 4.3 ignore the setting that allows a scan in a single task.
     """

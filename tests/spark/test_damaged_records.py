@@ -193,7 +193,7 @@ def test_check_and_audit_find_a_damaged_record(lab: Lab, tmp_path: Path, kind: s
 def test_value_ending_in_an_escaped_backslash_proves_nothing(lab: Lab, tmp_path: Path) -> None:
     """If a CSV value ends in an escaped backslash, queries always read the value's file.
 
-    A query without this column would find the record's next values at other positions.
+    A query that skips a value with such an end would find the next values at other positions.
     """
     for number, line in enumerate((b'k,"bb\\\\",,","', b"k,x,y,z", b"k,u,v,w")):
         path = tmp_path / f"{number}.csv"
@@ -230,7 +230,8 @@ def test_value_with_a_character_that_escapes_proves_nothing(lab: Lab, tmp_path: 
 def test_part_of_a_separator_in_a_value_proves_nothing(lab: Lab, tmp_path: Path) -> None:
     """If a CSV value contains a quote or a part of the separator, queries always read the file.
 
-    A query without the column of this value finds different values in the record.
+    A query that skips a value with a quote or a separator part finds different values in the
+    record.
     """
     lines = ('1::a"b::"x::y"', "2::a:b::c:", '3::"a\nb"::c', "4::ab::c", "5::::d", '6::""::e')
     for number, line in enumerate(lines):

@@ -142,7 +142,7 @@ def test_joins_orders_and_extremes(users: Lab) -> None:
 def test_file_with_a_failing_expression_is_always_read(users: Lab) -> None:
     """If an indexed expression fails for a row, each query on the expression reads the row's file.
 
-    The query then fails with the same error as without the index.
+    A query on an expression that fails for a row raises the same error as without the index.
     """
     users.check("SELECT id FROM t WHERE try_cast(digits AS INT) = 42", exactly=8)
     query = "SELECT id FROM t WHERE CAST(digits AS INT) = 42"

@@ -96,7 +96,7 @@ COLLATED = {
 def test_side_with_changing_rows_supplies_no_keys(star: Lab) -> None:
     """A join side that may return other rows in a second run supplies no keys.
 
-    Otherwise, the join would lose rows whose keys only the second run returns.
+    With the keys of the first run, a join would lose rows whose keys only the second run returns.
     """
     with star.settings(FETCHED):
         assert {kind for kind, build in AGAIN.items() if _supplies_keys(star, build)} == set(AGAIN)

@@ -60,7 +60,7 @@ def test_drop_table_deletes_its_indexes(lab: Lab) -> None:
 def test_drop_database_deletes_indexes_in_another_folder(lab: Lab, tmp_path: Path) -> None:
     """If spark.sieve.path is set, one folder can contain the indexes of many databases.
 
-    In such a folder, DROP DATABASE deletes only the indexes of the dropped tables.
+    DROP DATABASE deletes only the indexes of the dropped tables, even in a shared folder.
     """
     root = f"file:{tmp_path}"
     with (

@@ -116,7 +116,7 @@ def test_audit_evaluates_packed_keys(many: Lab) -> None:
 def test_only_a_complete_checkpoint_supplies_keys(many: Lab) -> None:
     """A checkpoint supplies keys of a shuffled join once Spark has stored all its rows.
 
-    Before that, Spark could compute the rows again, and could get different rows.
+    Until Spark has stored all rows, it could compute them again, and could get different rows.
     """
     frame = many.spark.sql("SELECT s FROM two WHERE part IS NOT NULL")
     with many.settings(FETCHED | {"spark.sieve.strict": "false"}):

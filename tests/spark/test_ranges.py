@@ -139,7 +139,7 @@ def test_many_ranges(lab: Lab, adaptive: str, most: str) -> None:
 def test_tasks_have_work(lab: Lab) -> None:
     """A task reads ranges of up to 8 MB in total, or of up to Spark's own maximum.
 
-    For these ranges, Spark by itself would start one task per core.
+    Without Sieve, Spark would start one task per core for the ranges.
     """
     query = f"SELECT * FROM t WHERE k IN ({', '.join(map(str, KEYS[:: len(KEYS) // 8]))})"
     with lab.setting("spark.sql.files.minPartitionNum", "8"):

@@ -1,6 +1,6 @@
 """If a session's reader settings differ from those of the build, queries read all files.
 
-EXPLAIN then shows the reason reader-changed.
+For queries under other reader settings, EXPLAIN shows the reason reader-changed.
 """
 
 from __future__ import annotations
@@ -232,7 +232,8 @@ def make_swapped(tables: Lab) -> None:
 def test_a_column_that_moves_with_positional_reading_is_found(tables: Lab) -> None:
     """With positional reading, ORC matches a table's columns and a file's columns by position.
 
-    Queries then find rows by the values of the file column in the same position.
+    With positional reading, queries find rows by the values of the file column in the same
+    position.
     """
     with other_database(tables, "positions"):
         make_swapped(tables)

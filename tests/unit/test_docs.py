@@ -58,7 +58,7 @@ def test_errors_are_those_of_the_code() -> None:
     ]
     named = re.compile(r'"(SIEVE_[A-Z_]+)"')
     used = set(chain.from_iterable(named.findall(p.read_text(encoding="utf-8")) for p in sources))
-    # These names are environment variables, and not error conditions.
+    # These names are environment variables, not error conditions.
     used -= {"SIEVE_LINES", "SIEVE_METASTORE_PASSWORD", "SIEVE_SQL", "SIEVE_SQL_STEPS"}
     page = (HOME / "docs" / "errors.md").read_text(encoding="utf-8")
     rows = re.findall(r"^\| (`SIEVE_[^|]*) \| [^|]+ \| [^|]+ \|$", page, re.MULTILINE)
@@ -115,7 +115,7 @@ def test_reasons_of_files_are_those_of_the_code() -> None:
 
 
 def test_keywords_of_the_grammar_are_shown() -> None:
-    """For each keyword of the grammar, docs/sql.md has an SQL example that contains it."""
+    """For each keyword of the grammar, docs/sql.md has an SQL example with the keyword."""
     grammar = (HOME / "sql_ext" / "statements" / "grammar.lark").read_text(encoding="utf-8")
     keywords = set(grammar_tables.keywords(grammar)) - {"TRUE", "FALSE"}
     shown = set(re.findall(r"[A-Z]+", "".join(re.findall(r"```sql(.*?)```", SQL, re.DOTALL))))
@@ -132,7 +132,7 @@ def test_options_are_those_of_the_code() -> None:
 
 
 def test_settings_are_those_of_the_code() -> None:
-    """The table of settings has exactly those settings that Python or Scala reads."""
+    """The table of settings has exactly the settings that Python or Scala reads."""
     sources = [
         *SHIM.rglob("*.scala"),
         *(HOME / "sql_ext").rglob("*.py"),
@@ -172,7 +172,7 @@ def test_installing_by_hand_is_described_in_full() -> None:
 
 
 def test_formats_are_named() -> None:
-    """docs/format.md names all indexed formats, and says that CSV and JSON prove no NULL counts."""
+    """docs/format.md names all indexed formats, and the lack of NULL counts for CSV and JSON."""
     assert set(INDEXED) - set(COUNTED) == {"csv", "json"}
     assert all(f"`{name}`" in FORMAT_PAGE for name in INDEXED)
     assert "(not in CSV, JSON)" in FORMAT_PAGE
@@ -180,7 +180,7 @@ def test_formats_are_named() -> None:
 
 @pytest.mark.parametrize("page", DOCS, ids=lambda page: str(page.relative_to(HOME)))
 def test_links_lead_somewhere(page: Path) -> None:
-    """Each relative link leads to a file that exists, and its anchor to a heading that exists."""
+    """Each relative link leads to an existing file, and each anchor to an existing heading."""
     text = page.read_text(encoding="utf-8")
     for target in re.findall(r"\]\(([^)\s]+)\)", text):
         if target.startswith("https://"):

@@ -1,4 +1,4 @@
-"""Tests the built wheel as users install it: with PySpark, or for a Spark that exists already."""
+"""Tests the built wheel as users install it: with PySpark, or for an existing Spark."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ def test_wheel_has_its_jars_and_configuration(wheel: Path) -> None:
 
 @pytest.mark.parametrize("version", ["4.1.4", "3.5.9"])
 def test_wheel_works_with_only_pyspark(wheel: Path, tmp_path: Path, version: str) -> None:
-    """If only the wheel and PySpark are installed, `sieve sql` creates an index and skips files."""
+    """With only the wheel and PySpark, `sieve sql` creates an index and skips files."""
     programs = environment(tmp_path, str(wheel), f"pyspark=={version}")
     said = run([programs / "sieve", "--version"], tmp_path / "work")
     assert said.split()[-1] == sieve.__version__
@@ -125,7 +125,7 @@ def test_a_first_session_of_python(wheel: Path, tmp_path: Path) -> None:
     assert "reads 1 of 8" in said
     assert "indexes ['id_sieve']" in said
     assert "advice [('keep', 'id_sieve')]" in said
-    # Because matplotlib is not installed, an error says which package to install.
+    # Matplotlib is not installed, so an error says which package to install.
     assert any("SIEVE_NOTHING_TO_DRAW_WITH" in line for line in said)
     (tmp_path / "sieve.conf").write_text(run([programs / "sieve", "conf"], work))
     # Python runs a shell's start-up file only in interactive mode.

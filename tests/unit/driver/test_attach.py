@@ -32,8 +32,8 @@ def test_only_converters_of_numpy_values_are_left_out(monkeypatch: pytest.Monkey
 def test_name_is_looked_up_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """The front end looks up a package or class name only once, as its meaning never changes.
 
-    For any other name, each use is a new look-up. A second call of `remember_names` changes
-    nothing.
+    For a name of no package or class, each use is a new look-up. A second call of `remember_names`
+    changes nothing.
     """
     asked: list[str] = []
     answers = {

@@ -271,7 +271,8 @@ def test_writes_during_a_refresh_are_reported_together(
 def test_replaced_table_gets_back_indexes_with_refresh_auto(warehouse: Warehouse) -> None:
     """If a statement replaces a table, Sieve creates an index with `refresh = 'auto'` again.
 
-    Other indexes are created again only in a session that restores all indexes.
+    Indexes without `refresh = 'auto'` are created again only in a session that restores all
+    indexes.
     """
     follow(warehouse, "b")
     event_handler = EventHandler()

@@ -277,9 +277,9 @@ def test_chosen_map_keeps_the_usual_number_of_cuts(
 def test_omitted_map_causes_a_second_reading_of_cuts(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """If the build then does not make a likely map, it reads the column again.
+    """If a build does not make a likely map after all, it reads the column again.
 
-    This second reading of the column collects eight times the usual number of cuts.
+    The second reading of the column collects eight times the usual number of cuts.
     """
     attempts = Attempts([(FEW, 1.2), (FEW, 1.1)], cuts=1 << 30, scattered=1.0, trial=(FEW, 1.2))
     built = attempts.build(monkeypatch, tmp_path, IndexOptions())

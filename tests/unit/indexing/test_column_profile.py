@@ -192,7 +192,7 @@ def test_a_map_finds_each_location_of_a_value() -> None:
 def test_bytes_that_hardly_count() -> None:
     """Savings of bytes are negligible below the larger of a hundredth of the column and 8 KB.
 
-    For a sampled part of the domain, this limit is scaled to the part's share.
+    For a sampled part of the domain, the limit of negligible bytes is scaled to the part's share.
     """
     assert profile().little == 80_000
     assert profile(rows=1000).little == 8 << 10

@@ -148,8 +148,8 @@ def test_a_range_that_differs_is_a_change(column: str) -> None:
 def test_ranges_that_do_not_tile_their_file_are_damage(column: str, k: int, value: int) -> None:
     """The offsets of a file's ranges must ascend within the file.
 
-    Two other faults mean damage: the ranges' counts do not add up to the file's count, or the
-    footer is longer than the file.
+    A list is damaged if the ranges' counts do not add up to the file's count. A list is also
+    damaged if a footer is longer than its file.
     """
     now = listed()
     assert now.ranges is not None

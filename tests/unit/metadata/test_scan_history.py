@@ -183,7 +183,7 @@ def test_another_users_file_cannot_be_deleted(root: str) -> None:
 def test_a_long_record_keeps_the_sums_of_most_bytes(root: str) -> None:
     """A file has at most 256 KiB.
 
-    From a larger record, only the sums with the most scanned bytes are saved.
+    From a record of more than 256 KiB, only the sums with the most scanned bytes are saved.
     """
     assert FILE_BYTES == 256 << 10
     many: Any = [record(OTHER, k, "c" * 1000).sums[0] for k in range(400)]

@@ -108,7 +108,8 @@ class Undone:
 def test_an_index_that_stays_registered_keeps_its_files(tmp_path: Path) -> None:
     """If a failed CREATE cannot unregister one of its indexes, this index's files stay.
 
-    The failed CREATE deletes the files of its other indexes. Replaced indexes get their names back.
+    The failed CREATE deletes the files of its other indexes. Indexes that the failed CREATE had
+    replaced get their names back.
     """
 
     def begun(name: str) -> Any:

@@ -37,7 +37,7 @@ def test_indexes_with_the_same_default_name_get_other_names() -> None:
 
 
 def test_the_index_of_a_dropped_column_keeps_its_name() -> None:
-    """If an index on a dropped column has the name, the name stays, so that CREATE refuses it."""
+    """If an index on a dropped column has the default name, CREATE takes and refuses the name."""
     assert names(SUM, dropped=PLAIN, a_b_sieve=PLAIN) == ["a_b_sieve"]
 
 

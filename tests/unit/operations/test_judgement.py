@@ -25,7 +25,7 @@ def test_text_has_all_its_keys(length: int, files: float) -> None:
 def test_text_in_no_location_is_in_no_location() -> None:
     """If no location contains the keys of a text, no location contains the text.
 
-    An index without locations gives the same result.
+    If there are no locations, no location contains the text.
     """
     nowhere = Expected("present", 0.0, 0.0, 0.0, 0.0, 0.0)
     for locations in (0, 100):

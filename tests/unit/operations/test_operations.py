@@ -293,8 +293,8 @@ def test_only_appended_files_of_a_slice_are_read(tmp_path: Path) -> None:
 def test_index_with_a_map_reads_whole_slices(tmp_path: Path) -> None:
     """If the index has a map, a refresh reads whole slices.
 
-    Otherwise, another run could contain a key that is missing in the map, and CHECK would not
-    report the loss.
+    With a slice in two runs, the other run could contain a key that is missing in the map, and
+    CHECK would not report the loss.
     """
     found, _ = version(tmp_path, BEFORE, [6], maps=True)
     table = Commits([*slices("a/1", mtime=5), *BEFORE[1:]], {"a"}, added=frozenset({0}))

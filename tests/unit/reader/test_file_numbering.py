@@ -205,7 +205,7 @@ def test_partly_indexed_file_with_hidden_rows_is_read() -> None:
 def test_numbering_with_all_requested_versions_is_reused(tmp_path: Path) -> None:
     """The reader reuses the most recent numbering with all requested versions.
 
-    The driver then reads no other list of files.
+    With a reused numbering, the driver reads no other list of files.
     """
     one, two, three = (
         opened(tmp_path, name, cut([0, 1], {0: [at]}))

@@ -31,7 +31,7 @@ def flags(chunk: Chunk | PackedChunk, asked: list[tuple[int, int]], n: int) -> l
 def test_packed_and_unpacked_look_ups_are_equal(
     drawn: list[Cells], block: int, at_once: int, data: st.DataObject
 ) -> None:
-    """For random entries, look-ups and `holds` return the same in packed and unpacked chunks."""
+    """For random entries, look-ups and `holds` agree in packed and unpacked chunks."""
     shape = data.draw(st.sampled_from([IN_CELLS, IN_BLOCKS]))
     payloads = [encode(cells, shape) for cells in drawn]
     plain = assemble(map(decode, payloads))

@@ -279,7 +279,7 @@ def test_next_scan_sees_a_change_during_opening(table: Table) -> None:
     )
 
     class Meanwhile(CountingStore):
-        """A store that disables the index before it reads the list, as another thread could."""
+        """A store that disables the index just before a read of the list, as a thread could."""
 
         def read(self, uri: str, limit: int = READ_LIMIT) -> bytes:
             manifest = folder / "versions" / "2.json"

@@ -134,7 +134,7 @@ TIED = [(5, 5), (5, 9), (4, 6), (5, 5)]
 def test_second_location_of_the_bound_is_not_needed(
     ties: bool, one_value: bool, locations: list[int]
 ) -> None:
-    """If several locations have the bound as least key, a scan without ties needs only one of them.
+    """A scan without ties needs only one of the locations whose least key is the bound.
 
     The bound of the query is the key 5, which one location certainly contains.
     """

@@ -1,4 +1,4 @@
-"""The bytes of a segment of blocks: decoding, a stored sample, and damage."""
+"""Tests the bytes of a segment of blocks: decoding, a stored sample, and damage."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def test_segments_survive_their_bytes(made):
 
 
 def test_layout_version_1_is_unchanged():
-    """A stored sample of layout version 1 is decoded, and encoding it gives the same bytes.
+    """A stored sample of layout version 1 is decoded, and encoded to the same bytes.
 
     Because layout version 1 is unchanged, this release reads the payloads of earlier releases.
     """
@@ -65,14 +65,14 @@ def test_layout_version_1_is_unchanged():
 
 
 def test_unchanging_blocks_cost_bits_not_bytes():
-    """If 100,000 blocks have one location each, they need at most 2.5 bits per block."""
+    """100,000 blocks with one location each need at most 2.5 bits per block."""
     n = 100_000
     blocks = CSR(np.arange(n + 1), np.arange(n, dtype=np.int32) % 2, np.ones(n, np.int64))
     assert len(encode_segment(Segment(0, n - 1, 1, blocks))) < n * 2.5 / 8
 
 
 def test_every_shortened_payload_is_corrupt():
-    """If a payload is truncated, or followed by more bytes, it is corrupt."""
+    """A truncated payload is corrupt, and so is a payload with more bytes after it."""
     payload = encode_segment(segment())
     for length in range(len(payload)):
         with pytest.raises(CorruptError):
@@ -97,7 +97,7 @@ def test_flipped_bits_are_refused_or_harmless():
 
 @pytest.mark.parametrize(("shape", "version"), [(1, 2), (255, 255)])
 def test_later_layouts_are_too_new(shape, version):
-    """A payload whose shape or layout is of a later release is too new, and not damaged."""
+    """A payload with the shape or layout of a later release is too new, not damaged."""
     payload = bytes([shape, version]) + encode_segment(segment())[2:]
     with pytest.raises(UnsupportedError) as refusal:
         decode(payload)
@@ -131,7 +131,7 @@ def test_later_layouts_are_too_new(shape, version):
 def test_invalid_numbers_are_corrupt(head, counts, deltas, rows, problem):
     """If a payload contains invalid numbers, it is corrupt.
 
-    Each number is checked before it is used, and before memory is allocated for it.
+    The decoder checks each number before it uses the number or allocates memory.
     """
     arrays = [pack(np.array(array, np.uint64)) for array in (counts, deltas, rows)]
     with pytest.raises(CorruptError, match=problem):

@@ -11,7 +11,7 @@ from sieve.segments.budget import choose_price, least_price, prices_for, within_
 
 
 def test_prices_fall_from_the_highest_possible_one() -> None:
-    """At the lowest price, the whole budget must save only a thousandth of a file per query.
+    """At the lowest price, the whole budget has to save a thousandth of a file per query.
 
     All prices are evenly spaced on a logarithmic scale. The highest price is four times the number
     of files, divided by the budget in bytes. With few files, the lowest price is lower than with
@@ -46,10 +46,9 @@ PRICES = np.array([8.0, 4.0, 2.0, 1.0])
 def test_price_is_interpolated_around_the_budget(
     curve: np.ndarray, budget: float, price: float
 ) -> None:
-    """Between two prices of the curve, a budget's price is interpolated on a logarithmic scale.
+    """Between two prices of the curve, the price for a budget is interpolated logarithmically.
 
-    The price is chosen for slightly fewer bytes than the budget, because the estimated curve is
-    inexact.
+    The estimated curve is inexact, so the price is for slightly fewer bytes than the budget.
     """
     assert choose_price(PRICES, curve, budget) == pytest.approx(price, rel=1e-6)
 
@@ -57,7 +56,7 @@ def test_price_is_interpolated_around_the_budget(
 def sizes(*steps: tuple[float, float]) -> Callable[[float], float]:
     """Returns a function that maps a multiple of the price to the bytes of a run.
 
-    Each step is a pair: the greatest multiple for which the step holds, and the bytes.
+    Each step is a pair: the greatest multiple of the step, and the bytes.
     """
     return lambda times: next(size for most, size in steps if times <= most)
 
@@ -65,11 +64,12 @@ def sizes(*steps: tuple[float, float]) -> Callable[[float], float]:
 @pytest.mark.parametrize(
     ("size", "lowest", "asked", "taken"),
     [
-        # The first attempt nearly uses the budget, or it has the lowest price.
+        # The first attempt nearly uses the budget, or has the lowest price.
         (sizes((99, 90)), 0.1, [1], 1),
         (sizes((99, 89.9)), 1.0, [1], 1),
-        # The first attempt has too many bytes, so the price rises. The price is multiplied by the
-        # square of (bytes / budget), but by at least 1.3 the first time, and by at least 2 later.
+        # The first attempt has too many bytes, so the price rises. The factor of the price is the
+        # square of (bytes / budget). The factor is at least 1.3 the first time, and at least 2
+        # later.
         (sizes((1, 200), (99, 95)), 1.0, [1, 4], 4),
         (sizes((1, 101), (99, 95)), 1.0, [1, 1.3], 1.3),
         (sizes((1, 101), (1.3, 100.5), (99, 95)), 1.0, [1, 1.3, 2.6], 2.6),
@@ -112,10 +112,10 @@ def test_attempts_continue_until_the_bytes_are_right(
 def test_next_price_lies_between_the_prices_of_two_attempts(
     small: float, large: float, dear: float, between: float
 ) -> None:
-    """If one attempt fits the budget and another does not, the next price is between their prices.
+    """The next price is between the price of a fitting attempt and the price of a larger attempt.
 
-    On a logarithmic scale, the distance of the next price to each of the two prices is at least a
-    fifth of the distance between the two prices.
+    On a logarithmic scale, the next price keeps a distance to both prices: at least a fifth of the
+    interval between them.
     """
     tried: list[float] = []
 
@@ -129,7 +129,7 @@ def test_next_price_lies_between_the_prices_of_two_attempts(
 
 @pytest.mark.parametrize(("large", "attempts"), [(200.0, 2 + 4), (101.0, 2 + 3)])
 def test_at_most_four_attempts_refine_the_first_that_fits(large: float, attempts: int) -> None:
-    """After one attempt that fits the budget and one that exceeds it, at most four more follow.
+    """After an attempt within the budget and an attempt above it, at most four more follow.
 
     If the prices of two attempts differ by less than a hundredth, no attempt follows.
     """

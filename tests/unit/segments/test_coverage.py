@@ -23,7 +23,7 @@ def _entries(spans: list[tuple[int, int, int]]) -> Entries:
 
 @given(SPANS)
 def test_coverage_counts_each_location_once_a_key(spans: list[tuple[int, int, int]]) -> None:
-    """A coverage has, for each code, the number of locations that have an entry with this code."""
+    """A coverage counts, for each code, the locations with an entry for the code."""
     coverage = Coverage.of(_entries(spans))
     assert np.all(coverage.first <= coverage.last)
     assert np.all(coverage.last[:-1] < coverage.first[1:])
@@ -38,7 +38,7 @@ def test_coverage_counts_each_location_once_a_key(spans: list[tuple[int, int, in
 
 @given(SPANS)
 def test_disjoint_entries_cover_the_same(spans: list[tuple[int, int, int]]) -> None:
-    """`disjoint` merges the overlapping entries of a location, and no code is lost."""
+    """`disjoint` merges the overlapping entries of a location, and loses no code."""
     low, high, location = disjoint(_entries(spans))
     for where in range(4):
         mine = sorted(zip(low[location == where], high[location == where], strict=True))
@@ -62,5 +62,5 @@ def test_the_ends_of_the_codes_are_covered() -> None:
 
 
 def test_coverage_of_no_entries_is_zero() -> None:
-    """If there are no entries, their mean coverage is 0."""
+    """Without entries, the mean coverage is 0."""
     assert Coverage.of(_entries([])).mean() == 0.0

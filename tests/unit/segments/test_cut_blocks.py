@@ -1,4 +1,4 @@
-"""Segments of blocks: where each segment ends, and how wide its blocks are."""
+"""Tests segments of blocks: where each segment ends, and how wide the blocks are."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from sieve.segments.blocks.key_groups import Keys
 
 
 def chunk(codes, locations, rows=None):
-    """A chunk of pairs, in arrays of those types that a build uses."""
+    """A chunk of pairs, in arrays of the types that a build uses."""
     rows = np.ones(len(codes)) if rows is None else rows
     return np.array(codes, np.int64), np.array(locations, np.int32), np.array(rows, np.int64)
 
@@ -48,7 +48,7 @@ def test_blocks_are_as_many_as_changes_plus_one():
 
 
 def test_width_is_rounded_up_and_no_block_is_left_over():
-    """The width of blocks is rounded up, so that no empty block follows the last key.
+    """The width of blocks is rounded up, so no empty block follows the last key.
 
     Ten keys with five changes give the width ceil(10/6) = 2, and therefore five blocks.
     """
@@ -58,7 +58,7 @@ def test_width_is_rounded_up_and_no_block_is_left_over():
 
 
 def test_a_change_is_a_change_of_the_set():
-    """A different set of locations counts as a change; another order of its members does not."""
+    """A different set of locations counts as a change; another order of the locations does not."""
     keys = [1, 1, 2, 2, 3, 3, 4]
     (segment,) = cut_segments([chunk(keys, [0, 1, 1, 0, 1, 2, 1])])
     assert contents(segment) == [{0: 2, 1: 2}, {1: 2, 2: 1}]
@@ -66,7 +66,7 @@ def test_a_change_is_a_change_of_the_set():
 
 
 def test_equal_keys_over_many_chunks_are_one_key():
-    """If equal keys are in several chunks, they are one key, with the sum of their rows.
+    """Equal keys in several chunks count as one key, with the sum of the rows.
 
     A key that occurs again in a later chunk does not end a segment.
     """
@@ -85,7 +85,7 @@ def test_full_segments_close():
 
 
 def test_keys_of_many_locations_close_segments_too():
-    """If a segment has 16 * `max_keys` pairs of key and location, it ends."""
+    """A segment ends after 16 * `max_keys` pairs of key and location."""
     codes = np.repeat(np.arange(6), 40)
     segments = list(cut_segments([chunk(codes, np.tile(np.arange(40), 6))], max_keys=5))
     assert [(s.first, s.last) for s in segments] == [(0, 1), (2, 3), (4, 5)]
@@ -112,7 +112,7 @@ def test_holes_between_batches_close_segments():
 
 
 def test_segment_ends_if_the_pace_of_change_changes():
-    """If locations change more often after a key, the segment ends about `error` changes later.
+    """If locations begin to change more often, the segment ends about `error` changes later.
 
     In this test, keys in the second half alternate between two files.
     """
@@ -125,7 +125,7 @@ def test_segment_ends_if_the_pace_of_change_changes():
 
 
 def test_the_whole_domain_is_one_segment():
-    """If a segment covers all 2^64 codes, each key is still in the right block.
+    """In a segment over all 2^64 codes, each key is still in the right block.
 
     The difference of two codes can exceed an int64.
     """
@@ -137,7 +137,7 @@ def test_the_whole_domain_is_one_segment():
 def test_the_whole_domain_in_one_location_has_a_width_of_64_bits():
     """A segment over all 2^64 codes in one location has two blocks.
 
-    A single block over all codes would have a width that does not fit into 64 bits.
+    The width of a single block over all codes would not fit into 64 bits.
     """
     (segment,) = cut_segments([chunk([LEAST, GREATEST], [4, 4])])
     assert segment.width == 1 << 63
@@ -145,7 +145,7 @@ def test_the_whole_domain_in_one_location_has_a_width_of_64_bits():
 
 
 def test_keys_that_are_equal_as_doubles_stay_different():
-    """Different keys that would be equal as doubles still get a block each."""
+    """Each key gets its own block, even if two keys would be equal as doubles."""
     keys = [(1 << 62) + i for i in range(5)]
     (segment,) = cut_segments([chunk(keys, [0, 1, 2, 3, 4])])
     assert contents(segment) == [{i: 1} for i in range(5)]
@@ -192,7 +192,7 @@ def test_parameters_out_of_range_are_refused(options):
     ],
 )
 def test_pairs_that_would_lose_rows_are_refused(chunks):
-    """Unsorted keys, negative locations, counts below 1, and unequal lengths are refused."""
+    """Unsorted keys, negative locations, counts below 1 and unequal lengths raise an error."""
     with pytest.raises(InvalidInputError):
         list(cut_segments(chunks))
 
@@ -210,7 +210,7 @@ def test_pairs_that_would_lose_rows_are_refused(chunks):
     ],
 )
 def test_set_is_compared_with_the_previous_set(sets, previous, changed):
-    """A key's set of locations is compared with the set of the previous key, even across chunks."""
+    """Even across chunks, a key's set of locations is compared with the previous key's set."""
 
     def keys(some):
         offsets = np.cumsum([0, *map(len, some)])

@@ -1,4 +1,4 @@
-"""The first and the last cell of each entry, for every shape of segments."""
+"""Tests the first and the last cell of each entry, for every shape of segments."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from sieve.segments.payload import decode, decode_ends
 
 @pytest.mark.parametrize("shape", [IN_CELLS, IN_BLOCKS])
 def test_ends_are_the_first_and_the_last_cell_of_an_entry(shape):
-    """An entry's first cell certainly has a key unless the entry begins where its segment begins.
+    """An entry's first cell surely has a key, unless the entry begins where its segment begins.
 
-    The last cell certainly has a key unless the entry ends where its segment ends.
+    An entry's last cell surely has a key, unless the entry ends where its segment ends.
     """
     grid = Grid.of(0, 31, np.zeros(1, np.uint64), np.array([2], np.uint8))
     begin, end = np.array([0, 0, 1, 2], np.uint64), np.array([3, 7, 1, 7], np.uint64)
@@ -46,7 +46,7 @@ def test_a_block_has_a_key_of_each_of_its_locations():
 
 @pytest.mark.parametrize("payload", [b"", b"\x01", bytes([9, 1]), bytes([2, 2]), bytes([2, 1])])
 def test_ends_of_invalid_payloads_are_refused(payload):
-    """`decode_ends` refuses exactly those payloads that `decode` refuses."""
+    """`decode_ends` refuses the same payloads as `decode`."""
     for read in (decode, decode_ends):
         with pytest.raises(SieveError):
             read(payload)

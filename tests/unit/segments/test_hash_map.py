@@ -1,4 +1,4 @@
-"""Maps from hashes to locations: their size, false positives, refused input, and stable bytes."""
+"""Tests maps from hashes to locations: size, false positives, refused input, stable bytes."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def draw(n_keys, n_locations, seed=0):
 
 
 def sample():
-    """Three hashes: one is in location 4, and the other two are both in the locations 0 and 9."""
+    """Three hashes: one hash is in location 4, and two hashes are in the locations 0 and 9."""
     hashes = hash_codes(np.array([1, 2, 2, 3, 3]))
     order = np.argsort(hashes, kind="stable")
     return hashes[order], np.array([4, 0, 9, 9, 0], np.int32)[order]
@@ -110,7 +110,7 @@ def test_keys_with_the_same_set_share_one_list():
 
 
 def test_failed_attempt_is_repeated_with_another_seed():
-    """If a seed gives no function for the hashes, `build_map` tries again with another seed.
+    """If one seed gives no function for the hashes, `build_map` tries another seed.
 
     After some attempts, `build_map` also uses more cells.
     """
@@ -149,7 +149,7 @@ def test_peel_reports_that_it_failed():
     ],
 )
 def test_pairs_that_make_no_map_are_refused(hashes, locations, n_locations, bits):
-    """`build_map` refuses pairs with a wrong order, length or location, and impossible sizes."""
+    """`build_map` refuses impossible sizes, and pairs of a wrong order, length or location."""
     with pytest.raises(InvalidInputError):
         build_map(np.array(hashes, np.uint64), np.array(locations, np.int32), n_locations, bits)
 
@@ -163,7 +163,7 @@ def test_a_fingerprint_has_up_to_24_bits():
 
 @pytest.mark.parametrize("name", ["MAX_KEYS", "MAX_POSTINGS"])
 def test_too_much_for_one_segment_is_refused(name):
-    """If a map exceeds the limits of readers, it is not written."""
+    """`build_map` does not write a map beyond the limits of readers."""
     with mock.patch(f"sieve.segments.hash_map.format.{name}", 1), pytest.raises(InvalidInputError):
         build_map(*sample(), 10, 6)
 
@@ -181,13 +181,13 @@ def forged(arrays=None, **fields):
 
 
 def test_a_forged_payload_can_pass():
-    """If nothing is changed, `forged` returns the payload that `build_map` makes."""
+    """Without changes, `forged` returns the payload that `build_map` makes."""
     assert forged(arrays=([0], [0], [8])) == build_map(*sample(), 10, 6)
 
 
 @pytest.mark.parametrize(("shape", "layout"), [(5, 1), (4, 2), (255, 255)])
 def test_later_layouts_are_too_new(shape, layout):
-    """A map whose shape or layout is of a later release is too new, and not damaged."""
+    """A map with the shape or layout of a later release is too new, not damaged."""
     with pytest.raises(UnsupportedError) as refusal:
         decode_map(forged(shape=shape, layout=layout))
     assert refusal.value.condition == "SIEVE_VERSION_TOO_NEW"
@@ -221,13 +221,13 @@ def test_later_layouts_are_too_new(shape, layout):
     ],
 )
 def test_invalid_fields_are_corrupt(lie, problem):
-    """An invalid field makes a map corrupt, despite its checksum; the error names the field."""
+    """An invalid field makes a map corrupt, even if the checksum is right; the error names it."""
     with pytest.raises(CorruptError, match=problem):
         decode_map(forged(**lie))
 
 
 def test_the_estimate_is_close():
-    """A map's bytes are estimated exactly if it has no lists, and otherwise within a tenth."""
+    """The estimate of a map's bytes is exact without lists, and within a tenth with lists."""
     rng = np.random.default_rng(3)
     for n_keys, n_locations in ((1, 1), (10, 3), (5000, 1000), (200_000, 100_000)):
         hashes, locations = draw(n_keys, n_locations)
@@ -256,7 +256,7 @@ def test_a_budget_buys_the_most_bits_it_can():
 
 @pytest.mark.parametrize("bits", [0, 3, 12])
 def test_holds_agrees_with_look_ups(bits):
-    """For each hash and location, `holds` agrees with a look-up.
+    """`holds` agrees with a look-up for each hash and location.
 
     Some of the hashes are in one location, some share a list, and some are absent.
     """
@@ -308,7 +308,7 @@ def test_sets_with_one_digest_are_both_kept(monkeypatch):
     hashes = np.repeat(np.arange(len(sets), dtype=np.uint64), [len(one) for one in sets])
     segment = decode_map(build_map(hashes, np.concatenate(sets).astype(np.int32), 4, 8))
     # Equal sets that follow each other share one list. If a different set is between two equal
-    # sets, each of the two has its own list.
+    # sets, each of the equal sets has its own list.
     assert len(segment.lists) == 7
     for number, one in enumerate(sets):
         found = segment.locations_of(np.array([number], np.uint64))
@@ -317,10 +317,10 @@ def test_sets_with_one_digest_are_both_kept(monkeypatch):
 
 @pytest.mark.parametrize(("each", "most"), [(2, 1.03), (3, 1.1)])
 def test_the_estimate_of_sets_is_close(each, most):
-    """If a map has lists, its estimated bytes are close to its real bytes, and never fewer.
+    """The estimate for a map with lists is close to the real bytes, and never lower.
 
-    If every set has two locations, a list stores the distance between the two, but not the number
-    of locations.
+    If every set has two locations, a list stores the distance between its locations, but not their
+    number.
     """
     draw = np.random.default_rng(1)
     hashes = np.sort(draw.integers(0, 1 << 63, 4000, np.uint64))

@@ -15,7 +15,7 @@ from sieve.segments.intervals.grid import short_widths
 
 
 def test_numbers_that_repeat_far_apart_are_decoded():
-    """Deflated numbers are decoded even if they repeat only after 30,000 bytes.
+    """Deflated numbers are decoded even if a repetition is 30,000 bytes later.
 
     Deflate can refer to bytes up to 32 KB earlier, so the reader needs a window of 32 KB.
     """
@@ -32,7 +32,7 @@ def test_numbers_that_repeat_far_apart_are_decoded():
 
 @pytest.mark.parametrize("ended", [False, True])
 def test_stream_must_end_with_its_numbers(ended):
-    """A deflated stream without its end, or followed by more bytes, is corrupt."""
+    """A deflated stream is corrupt without its end, or with more bytes after the end."""
     coder = zlib.compressobj(6, zlib.DEFLATED, -15)
     made = coder.compress(bytes([7, 8, 9])) + coder.flush(zlib.Z_SYNC_FLUSH)
     deflated = made + coder.flush()
@@ -43,7 +43,7 @@ def test_stream_must_end_with_its_numbers(ended):
 
 
 def test_widths_of_pieces_have_six_significant_bits():
-    """Widths are stored with six significant bits, rounded down; small widths are exact."""
+    """Widths are rounded down to six significant bits. Small widths are exact."""
     powers = [1 << k for k in range(64)]
     widths = sorted({w + d for w in powers for d in (-1, 0, 1) if w + d > 0} | {(1 << 64) - 1})
     mantissa, exponent = short_widths(np.array(widths, np.uint64))
@@ -52,7 +52,7 @@ def test_widths_of_pieces_have_six_significant_bits():
 
 
 def test_a_class_is_of_64_bits_at_most():
-    """Numbers of up to 64 bits are decoded; a stored length of 65 bits makes a payload corrupt."""
+    """Numbers can have up to 64 bits. A stored length of 65 bits makes a payload corrupt."""
     for bits in (64, 65):
         payload = struct.pack("<BI", 1, 8) + b"\1\3\0\xfc\xff" + bytes([bits] * 3) + bytes(24)
         if bits == 64:
@@ -64,7 +64,7 @@ def test_a_class_is_of_64_bits_at_most():
 
 @pytest.mark.parametrize("longest", [56, 57, 58, 63, 64])
 def test_long_numbers_are_decoded_from_any_bit(longest):
-    """Long numbers are decoded from any bit of a byte, and across the end of a 64-bit word."""
+    """A long number can begin at any bit, and can extend across the end of a 64-bit word."""
     rng = np.random.default_rng(longest)
     top = np.uint64(1) << np.append(longest - 1, rng.integers(0, longest, 3000)).astype(np.uint64)
     values = top | rng.integers(0, GREATEST, len(top), np.uint64) & (top - np.uint64(1))

@@ -1,4 +1,4 @@
-"""Intervals of locations: how they are cut, split and merged."""
+"""Tests how intervals of locations are cut, split and merged."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ MASS = QueryModel.of_sample(np.arange(1001))
 
 
 def test_the_most_valuable_gaps_are_kept():
-    """Intervals end at each gap whose value exceeds the threshold; no key or row is lost."""
+    """Intervals end at each gap with a value above the threshold, and lose no key or row."""
     assert rows_of(cut_location(KEYS, ROWS, 7, MASS, 0.1)) == [
         (1, 11, 7, 4, 10),
         (500, 500, 7, 1, 5),
@@ -63,7 +63,7 @@ def test_no_more_intervals_than_allowed():
 
 
 def test_widest_of_many_gaps_are_kept():
-    """If there are many gaps, intervals end at the widest gaps, wherever these are."""
+    """If there are many gaps, intervals end at the widest gaps, wherever the gaps are."""
     gaps = np.random.default_rng(5).permutation(np.arange(1, 301))
     keys = np.append(0, np.cumsum(gaps))
     even = QueryModel.of_sample(np.arange(keys[-1] + 1))
@@ -72,7 +72,7 @@ def test_widest_of_many_gaps_are_kept():
 
 
 def test_one_key_is_one_interval():
-    """If a location has one key, it has one interval."""
+    """A location with one key has one interval."""
     for key in (LEAST, 0, GREATEST):
         cut = cut_location(
             np.array([key]), np.array([9]), 0, QueryModel.of_sample(np.array([key])), 0.0
@@ -106,7 +106,7 @@ def test_total_of_sent_intervals_is_bounded():
 
 
 def test_intervals_are_clipped_at_borders():
-    """An interval is split at borders; its keys and rows count only in the first piece."""
+    """Borders split an interval. Its keys and rows count only in the first piece."""
     intervals = made((0, 25, 1, 5, 50), (10, 10, 2, 1, 1), (30, 31, 3, 2, 2))
     stretch, pieces = split_at(intervals, np.array([10, 20]))
     assert stretch.tolist() == [0, 1, 2, 1, 2]
@@ -121,7 +121,7 @@ def test_intervals_are_clipped_at_borders():
 
 
 def test_border_at_the_greatest_code_makes_a_stretch():
-    """If a border is the greatest code, the last part of the domain has only this code."""
+    """If the last border is the greatest code, the last part of the domain has only this code."""
     stretch, pieces = split_at(made((LEAST, GREATEST, 0, 2, 2)), np.array([LEAST + 1, GREATEST]))
     assert stretch.tolist() == [0, 1, 2]
     assert rows_of(pieces)[0][:2] == (LEAST, LEAST)
@@ -144,14 +144,14 @@ def test_pieces_of_one_location_are_merged():
 
 
 def test_empty_list_is_merged_to_an_empty_list():
-    """If a list of intervals is empty, merging or splitting it gives an empty list."""
+    """A merge or split of an empty list of intervals gives an empty list."""
     none = concatenated([])
     assert len(united(none)) == 0
     assert len(split_at(none, np.array([3]))[1]) == 0
 
 
 def test_a_piece_within_another_does_not_shorten_it():
-    """If one piece lies within another, the merged interval ends where the longer piece ends."""
+    """If one piece lies within a longer piece, the merged interval ends with the longer piece."""
     nested = made((0, 100, 0, 5, 5), (2, 3, 0, 1, 1), (90, 95, 0, 1, 1), (200, 201, 0, 2, 2))
     assert rows_of(united(nested)) == [(0, 100, 0, 7, 7), (200, 201, 0, 2, 2)]
 

@@ -29,8 +29,8 @@ def test_a_gap_is_a_cell() -> None:
     assert (joined.first, joined.last, pieces) == (10, 30, [0, 2, 4])
     assert joined.start.tolist() == [0, 4, 11, 16, 17]
     assert joined.shift.tolist() == [1, 2, 0, 63, 0]
-    # The joined grid: two cells of two codes, two of four, five of one, the gap, and four of one
-    # code.
+    # The joined grid has two cells of two codes, two of four, and five of one; then the gap, and
+    # four cells of one code.
     assert joined.cells == 2 + 2 + 5 + 1 + 4
     assert joined.base[pieces].tolist() == [0, 4, 10]
 
@@ -47,7 +47,7 @@ def test_gap_wider_than_2_to_the_63_becomes_two_cells() -> None:
 
 @pytest.mark.parametrize(("second", "fits"), [(3, True), (2, False)])
 def test_grid_of_too_many_cells_does_not_exist(second: int, fits: bool) -> None:
-    """A joined grid with 2^64 or more cells does not exist.
+    """Two grids have no joined grid if it would have 2^64 or more cells.
 
     The first grid has 2^64 - 4 codes, and a gap follows before the second grid.
     """

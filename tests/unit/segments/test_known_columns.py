@@ -1,7 +1,7 @@
 """Regression test of the planner: for fixed columns, a plan's bytes and reads are fixed.
 
-A worse plan would cost only bytes or reads, and lose no rows, so no other test would fail. If a
-change improves the planner's numbers, the change must update this test.
+A worse plan costs only bytes or reads, and loses no rows. So no other test would fail. A change
+that improves the planner's numbers must update this test.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ Column = list[np.ndarray]
 
 
 def late(random: np.random.Generator) -> Column:
-    """Ordered keys; 3 % of them are stored up to sixteen files after the file where they belong."""
+    """Ordered keys. 3 % of the keys are up to sixteen files after their proper file."""
     keys = np.arange(FILES * 250)
     delays = np.where(random.random(len(keys)) < 0.03, random.integers(0, 4000, len(keys)), 0)
     return np.array_split(keys[np.argsort(keys + delays, kind="stable")] * 7, FILES)
@@ -46,7 +46,7 @@ def tenants(random: np.random.Generator) -> Column:
 
 
 def skewed(random: np.random.Generator) -> Column:
-    """Most keys are close to each other, and a few are far away from them."""
+    """Most keys are close to each other, and a few keys are far away."""
     return [(random.exponential(1.0, 200) ** 3 * 1e6).astype(np.int64) for _ in range(FILES)]
 
 

@@ -44,7 +44,7 @@ from tests.unit.segments.test_shapes import column, random_files
 def test_width_of_cells_is_the_median_over_the_borders(
     asked: list[float], bounds: list[int], shifts: list[int]
 ) -> None:
-    """Each border of an entry has a best cell width; a piece of a grid uses the median of these.
+    """Each border of an entry has a best cell width; a grid piece uses the median width.
 
     If the number of widths is even, the median is the mean of the middle two, rounded down.
     """
@@ -65,7 +65,7 @@ def cells(pieces: int) -> Cells:
 
 @pytest.mark.parametrize("shape", [IN_CELLS, IN_BLOCKS])
 def test_estimated_size_without_arrays_is_exact(shape: int) -> None:
-    """The sizes of a segment's head and pieces are exact; only its arrays' sizes are estimated.
+    """The sizes of a segment's head and pieces are exact. Only the sizes of arrays are estimates.
 
     The head has 32 bytes, and each piece has three bytes.
     """
@@ -75,13 +75,13 @@ def test_estimated_size_without_arrays_is_exact(shape: int) -> None:
         estimated = sum(integer_coding.expected_size(array) for array in arrays)
         assert expected_size(given, shape) - estimated == pytest.approx(32 + 3 * pieces, abs=1e-6)
         written = sum(len(integer_coding.encode(array)) for array in arrays)
-        # For the first piece, no width is stored. If a segment has blocks, it stores their number.
+        # The first piece stores no width. A segment with blocks stores the number of its blocks.
         blocks = 4 if shape == IN_BLOCKS else 0
         assert len(encode(given, shape)) - written == 32 + 3 * pieces - 2 + blocks
 
 
 def long_segments() -> Plan:
-    """A plan of five segments, which have very different numbers of bytes per entry."""
+    """A plan of five segments with very different numbers of bytes per entry."""
     random = np.random.default_rng(4)
     n = 4 * 16384 + 100
     first = np.sort(random.choice(1 << 40, n, replace=False))
@@ -93,7 +93,7 @@ def long_segments() -> Plan:
 
 
 def test_a_trial_encodes_some_segments_of_many(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A trial of many segments encodes at most three of them, at equal distances.
+    """A trial of many segments encodes at most three segments, at equal distances.
 
     From these segments, a trial estimates the bytes and entries of all segments.
     """
@@ -130,7 +130,7 @@ def test_a_trial_of_a_few_segments_is_exact() -> None:
 
 
 def test_one_more_entry_costs_less_than_a_mean_entry() -> None:
-    """One more entry is estimated to need slightly fewer bytes than the mean entry."""
+    """By the estimate, one more entry needs slightly fewer bytes than the mean entry."""
     planned = plan(*column(random_files(10, 50)), codings=(IN_CELLS,))
     (segment,) = planned.emit(1e-9)
     mean = len(segment.payload) / segment.postings
@@ -185,7 +185,7 @@ def named(low: np.ndarray, high: np.ndarray, location: np.ndarray, asked: np.nda
 
 @pytest.mark.parametrize("coding", CODINGS)
 def test_expected_reads_without_a_match_are_those_counted(coding: int) -> None:
-    """A segment's expected reads without a match equal the reads that this test counts.
+    """The expected reads without a match, for a segment, equal the reads that this test counts.
 
     The queries are for the keys of rows, for all codes, and for ranges of 0.05 % of the domain.
     """
@@ -209,8 +209,8 @@ def test_expected_reads_without_a_match_are_those_counted(coding: int) -> None:
         for asked in kinds
     ]
     assert min(vain) > 0.05
-    # The model expects more keys between the sampled keys, so the first kind of query is not
-    # compared.
+    # The model expects more keys between the sampled keys. So the test does not compare the first
+    # kind of query.
     assert segment.expected[1:] == pytest.approx(vain[1:], rel=0.1)
 
 
@@ -229,8 +229,8 @@ SEGMENTS = {
         (CODINGS, 799.0, 2.0, True, "better", CELLS),
         (CODINGS, 799.0, 2.0, True, "worse", CODINGS),
         (CODINGS, 799.0, 2.0, True, "same", CODINGS),
-        # In three cases, the first plan stays: it uses much of the budget, none of its segments has
-        # blocks, or no price is lower.
+        # The first plan stays in three cases: it uses much of the budget, no segment has blocks, or
+        # no price is lower.
         (CODINGS, 800.0, 2.0, True, "better", CODINGS),
         (CODINGS, 799.0, 2.0, False, "better", CODINGS),
         (CODINGS, 799.0, 1.0, True, "better", CODINGS),
@@ -248,7 +248,7 @@ def test_plan_without_blocks_is_tried_if_much_budget_is_left(
 ) -> None:
     """If a plan leaves much of the budget unused, a build also tries a plan without blocks.
 
-    The build keeps the plan with which queries read fewer files without a match.
+    The build keeps the plan for which queries read fewer files without a match.
     """
     tried: list[Sequence[int]] = []
 

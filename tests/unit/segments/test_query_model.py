@@ -1,4 +1,4 @@
-"""Tests the query model: for each of six kinds of queries, the share that falls into a gap."""
+"""Tests the query model: the share of six kinds of queries that falls into a gap."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def test_only_ranges_count_next_to_a_map():
 
 
 def test_gap_next_to_a_frequent_key_has_a_higher_value():
-    """If a gap is next to a frequent key, it has a higher value than other gaps of its width.
+    """A gap next to a frequent key has a higher value than other gaps of the same width.
 
     Queries for the key of a random row mostly look for this frequent key.
     """
@@ -56,7 +56,7 @@ def test_gap_next_to_a_frequent_key_has_a_higher_value():
 
 
 def test_neighbours_have_no_gap():
-    """Between neighbouring codes, the value of the gap is 0, even at the domain's ends."""
+    """The gap between neighbouring codes has the value 0, even at the domain's ends."""
     query_model = QueryModel.of_sample(codes(LEAST, 0, GREATEST))
     low = codes(LEAST, -1, 0, GREATEST - 1, 7)
     high = codes(LEAST + 1, 0, 1, GREATEST, 7)
@@ -72,7 +72,7 @@ def test_domain_contains_all_queries_of_each_kind():
 
 
 def test_model_expects_keys_between_the_sampled_keys():
-    """If a sample has only some of many unique keys, the model expects more keys in its gaps.
+    """If a sample has only some of many unique keys, the model expects more keys in the gaps.
 
     If a model expects keys in a gap, half of the gap contains half of these keys. If the sampled
     keys repeat, the model expects no keys in gaps.
@@ -84,7 +84,7 @@ def test_model_expects_keys_between_the_sampled_keys():
 
 
 def test_large_sample_is_reduced_and_keeps_both_ends():
-    """If a sample has too many keys, some are dropped, but not the least and the greatest key.
+    """If a sample has too many keys, the model drops some, but keeps the least and the greatest.
 
     Because the keys are limited, the size of the pickled model is limited, too.
     """
@@ -103,7 +103,7 @@ def test_a_sample_needs_a_key():
 
 
 def test_shares_are_valid_for_keys_that_are_equal_as_doubles():
-    """If keys are equal when rounded to doubles, their shares are still between 0 and 1."""
+    """Shares are between 0 and 1 even if keys are equal as doubles."""
     far = np.arange(GREATEST - 50, GREATEST)
     query_model = QueryModel.of_sample(np.concatenate([codes(LEAST, 0), far]))
     with np.errstate(all="raise"):
@@ -114,7 +114,7 @@ def test_shares_are_valid_for_keys_that_are_equal_as_doubles():
 
 
 def test_the_densities_of_all_codes_add_up_to_one():
-    """Summed over all codes, the densities of queries are 1."""
+    """The sum of the densities of queries over all codes is 1."""
     keys = np.cumsum(np.random.default_rng(0).integers(1, 9, 2000))
     model = QueryModel.of_sample(np.repeat(keys, np.arange(2000) % 5 + 1))
     assert model.density(np.arange(keys[0], keys[-1])).sum() == pytest.approx(1, abs=0.01)
@@ -137,9 +137,9 @@ def test_density_of_a_code_is_the_sum_of_three_densities():
 
 
 def test_shares_of_a_thinned_sample():
-    """If a sample is reduced, each kept key also gets the rows of the dropped keys that follow it.
+    """In a reduced sample, each kept key gets the rows of the dropped keys after it.
 
-    `unseen` estimates which share of the column's keys is not in the sample.
+    `unseen` estimates the share of the column's keys outside of the sample.
     """
     keys = np.arange(3 * MOST_KEYS)
     model = QueryModel.of_sample(np.append(keys, keys[:10]))

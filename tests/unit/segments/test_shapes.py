@@ -71,7 +71,7 @@ def test_lower_price_leads_to_fewer_reads(codings):
 
 
 def test_best_shape_of_each_segment_costs_no_more():
-    """If each segment has its cheaper shape, the cost is no higher than with one shape for all.
+    """The cost with the cheaper shape for each segment is at most the cost with one shape for all.
 
     The cost of segments is the reads without a match, plus the bytes times the price.
     """
@@ -107,7 +107,7 @@ def test_figures_of_segments_add_up():
 
 
 def test_many_locations():
-    """If 100,000 locations have the same keys, each costs little more than one byte."""
+    """If 100,000 locations have the same keys, each location costs little more than one byte."""
     n = 100_000
     intervals = Intervals(
         np.full(n, -5),
@@ -166,7 +166,7 @@ def test_a_segment_may_span_all_codes(price):
 
 
 def test_the_price_meets_the_budget():
-    """The bytes at the chosen price use most of the budget, and exceed it by at most a tenth.
+    """The bytes at the chosen price use most of the budget, and at most a tenth more.
 
     If a build exceeds its budget, it starts again at a higher price.
     """
@@ -179,9 +179,9 @@ def test_the_price_meets_the_budget():
 
 
 def test_prices_at_the_ends():
-    """If the bytes of a run exceed the budget at every price, the greatest price is chosen.
+    """The build chooses the greatest price if the bytes of a run exceed the budget at every price.
 
-    If the bytes of a run fit the budget at every price, the least price is chosen.
+    The build chooses the least price if the bytes of a run fit the budget at every price.
     """
     prices = np.array([4.0, 2.0, 1.0])
     assert choose_price(prices, np.array([10.0, 20.0, 40.0]), 5.0) == 4.0
@@ -202,7 +202,7 @@ def payloads():
 
 @pytest.mark.parametrize("payload", payloads())
 def test_every_shortened_payload_is_corrupt(payload):
-    """If a payload is truncated, or followed by more bytes, it is corrupt."""
+    """A truncated payload is corrupt, and so is a payload with more bytes after it."""
     for length in range(len(payload)):
         with pytest.raises(CorruptError):
             decode(payload[:length])
@@ -227,7 +227,7 @@ def test_flipped_bits_are_refused_or_harmless(payload):
 
 @pytest.mark.parametrize(("shape", "version"), [(4, 1), (2, 2), (255, 255)])
 def test_later_layouts_are_too_new(shape, version):
-    """A payload whose shape or layout is of a later release is too new, and not damaged."""
+    """A payload with the shape or layout of a later release is too new, not damaged."""
     with pytest.raises(UnsupportedError) as refusal:
         decode(bytes([shape, version]) + payloads()[0][2:])
     assert refusal.value.condition == "SIEVE_VERSION_TOO_NEW"
@@ -253,7 +253,7 @@ def test_payloads_follow_the_documented_layout():
     assert entries.low.tolist() == [10, 11]
     assert entries.high.tolist() == [11, 11]
     assert entries.location.tolist() == [7, 8]
-    # The grid has a piece of 4 codes, whose cells have 2 codes, and then cells of 1 code each.
+    # The grid has a piece of 4 codes with cells of 2 codes, and then cells of 1 code each.
     # Locations and cells are stored in different arrays.
     head = (2, 1, 10, 19, 3, 7, 9, 1, 1)
     entries = decode(built(head, bytes([1, 0, 4, 0]), ((1, 0, 3), (2, 5, 0), (1, 0, 3))))
@@ -294,7 +294,7 @@ def test_stretch_without_intervals_has_no_bytes():
 
 @pytest.mark.parametrize(("last", "cells"), [(GREATEST, None), (GREATEST - 1, (1 << 64) - 1)])
 def test_a_grid_has_fewer_cells_than_64_bits_can_count(last, cells):
-    """A grid has at most 2^64 - 1 cells, so one cell for each of 2^64 codes is refused."""
+    """A grid has at most 2^64 - 1 cells, so the code refuses one cell for each of 2^64 codes."""
     grid = Grid.of(LEAST, last, np.zeros(1, np.uint64), np.zeros(1, np.uint8))
     assert (grid and grid.cells) == cells
 
@@ -315,7 +315,7 @@ def test_the_last_cell_of_a_piece_ends_before_the_next_piece(second):
 def test_entries_are_decoded_beyond_64_bits(locations):
     """Entries are decoded correctly even if location and cell together need more than 64 bits.
 
-    Entries with so many bits are stored without a joint order of location and cell.
+    Segments store such long entries without a joint order of location and cell.
     """
     last = (1 << 64) // locations - 1
     begin = np.array([0, *[last - 1] * locations, *[last] * locations], np.uint64)
@@ -362,7 +362,7 @@ def test_entries_are_decoded_beyond_64_bits(locations):
     ],
 )
 def test_invalid_numbers_are_corrupt(head, rest, problem):
-    """Invalid numbers in a payload are corrupt; each number is checked before it is used."""
+    """Invalid numbers make a payload corrupt. The decoder checks each number before it uses it."""
     with pytest.raises(CorruptError, match=problem):
         decode(built(head, **rest))
 
@@ -380,7 +380,7 @@ def test_invalid_numbers_are_corrupt(head, rest, problem):
     ],
 )
 def test_impossible_arrays_are_corrupt(payload):
-    """If an array has an unknown mode, an excessive length or an invalid stream, it is corrupt."""
+    """An array with an unknown mode, an excessive length or an invalid stream is corrupt."""
     with pytest.raises(CorruptError):
         integer_coding.decode(payload, 0, 3 if len(payload) < 100 else 90)
 
@@ -412,7 +412,7 @@ def test_the_shortest_form_of_an_array_is_written():
 def test_a_plan_fits_its_budget(kind: str, budget: int) -> None:
     """Even if the estimated curve is wrong, the plan fits its budget.
 
-    In one case, keys are random; in the other, consecutive keys are in different files.
+    In one case, keys are random. In the other case, consecutive keys are in different files.
     """
     n, files = 20_000, 40
     codes = np.arange(n)
@@ -425,8 +425,8 @@ def test_a_plan_fits_its_budget(kind: str, budget: int) -> None:
     assert size <= budget
     assert [s.payload for s in segments] == [s.payload for s in chosen.emit(price)]
     if kind == "random" and budget > 500:
-        # Gaps have different values, so bytes fall gradually as the price rises, and the plan uses
-        # most of its budget.
+        # Gaps have different values, so bytes fall gradually as the price rises. So the plan can
+        # use most of the budget.
         assert size > 0.7 * budget
 
 
@@ -452,7 +452,7 @@ def stairs(times: float) -> float:
 def test_budget_is_used_and_other_results_are_discarded(
     first: Callable[[float], float], budget: float, lowest: float, wanted: float
 ) -> None:
-    """`within_budget` returns a result that uses enough of the budget, and discards all others."""
+    """`within_budget` returns a result that uses enough of the budget, and discards the rest."""
     held: list[float] = []
 
     def make(times: float) -> tuple[float, float]:

@@ -31,7 +31,7 @@ LEAST = {"present": 1.0, "absent": 0.0, "range": 2.0}
 
 
 def stop(budget: float = 1000, little: float = 10, price: float = 1e-6) -> Stop:
-    """A stopping rule that has one probe of each kind, so that each sum is also a mean."""
+    """A stopping rule with one probe of each kind; each sum is therefore also a mean."""
     return Stop(price, budget, little, (ONE, ONE, ONE), LEAST)
 
 
@@ -61,10 +61,10 @@ def test_byte_must_pay_back_within_its_queries() -> None:
 
 
 def test_each_kind_of_query_must_be_near_its_minimum() -> None:
-    """Reads are near the minimum only if each kind of query is near its own minimum.
+    """Reads are near the minimum if each kind of query is near the minimum of the kind.
 
-    If only the mean counted, range queries, which read many files, would hide other kinds. For
-    queries for an absent key, reading one file is near the minimum.
+    Range queries read many files, so in the mean, they would hide the other kinds. For an absent
+    key, one file read is near the minimum.
     """
     assert served({"absent": 0.2, "range": 0.5}) == {"absent": 1.0, "range": 0.5}
     assert near({"present": NEAR, "absent": NEAR, "range": 2 * NEAR}, LEAST)
@@ -73,12 +73,12 @@ def test_each_kind_of_query_must_be_near_its_minimum() -> None:
 
 
 def test_rule_stops_at_the_first_of_three_limits() -> None:
-    """The rule stops near the minimum of reads, at the end of the budget, or at the last price."""
+    """The rule stops near the minimum of reads, at the budget's end, or at the last price."""
     far, close = (9.0, 9.0, 9.0), (1.04, 1.0, 2.0)
     assert chosen(stop(), (1, far), (20, far), (50, close), (100, close), (900, close)) == 2
     assert chosen(stop(), (1, far), (20, far), (900, far), (1100, close)) == 2
     assert chosen(stop(), (1, far), (20, far), (30, far), (40, far)) == 3
-    # A version may have exactly as many bytes as the budget, but no more.
+    # A version may have exactly the budget's bytes, but not more.
     assert chosen(stop(), (1, far), (20, far), (30, far), (1000, far)) == 3
     assert chosen(stop(), (1, far), (20, far), (30, far), (1001, far)) == 2
     # If the bytes exceed the budget even at the highest price, the highest price is chosen.
@@ -86,7 +86,7 @@ def test_rule_stops_at_the_first_of_three_limits() -> None:
 
 
 def test_negligible_bytes_are_spent_for_absent_keys() -> None:
-    """For a tiny index, the rule stops only when reads for absent keys are minimal, too.
+    """For a tiny index, the rule goes on until reads for absent keys are minimal, too.
 
     For a larger index, the rule stops as soon as the mean reads are near the minimum.
     """
@@ -96,7 +96,7 @@ def test_negligible_bytes_are_spent_for_absent_keys() -> None:
 
 
 def test_bytes_of_one_block_do_not_count() -> None:
-    """Bytes up to one block of the store are free, so the rule does not stop below this size."""
+    """Bytes up to one block of the store are free, so the rule stops only above this size."""
     exact = (1.0, 0.0, 2.0)
     trials = (1, exact), (3, exact), (6, exact), (9, exact)
     assert chosen(stop(), *trials) == 0
@@ -172,9 +172,9 @@ def expected(of: Profile, present: float, least: float = 1.0) -> list[Expected]:
 
 
 def test_map_is_planned_for_scattered_keys() -> None:
-    """If keys are scattered, a build plans a map by itself.
+    """If keys are scattered, a build plans a map without an option.
 
-    No map is planned if intervals are as good, or if the map costs more than it saves.
+    A build plans no map if intervals are as good, or if the map costs more than it saves.
     """
     options, wide = IndexOptions(), profile(5_000_000, 643)
     planned = auto_budget.plan_map(wide, options, expected(wide, 150), 5_000_000, 400_000)
@@ -213,7 +213,7 @@ def test_a_run_of_one_file_gets_no_map(files: int, mapped: bool) -> None:
 
 
 def test_too_expensive_map_is_not_built_automatically() -> None:
-    """A map that needs too many bytes or too many seconds is not built automatically."""
+    """No build makes an automatic map that needs too many bytes or too many seconds."""
     assert auto_budget.map_limit(10 << 20, 5_000_000, 5_000_000, 643) is None
     assert auto_budget.map_limit((1 << 30) + 1, 5_000_000, 5_000_000, 643) == "bytes"
     assert auto_budget.map_limit(10 << 20, 50_000_000, 1_000_000, 10) == "seconds"
@@ -222,7 +222,7 @@ def test_too_expensive_map_is_not_built_automatically() -> None:
 def test_more_cuts_are_read_only_once_if_they_can_save_reads() -> None:
     """If more cuts can save reads, a build reads the column once more.
 
-    More cuts are not read if reads are near their minimum, or if all allowed cuts were read.
+    The build reads no more cuts if reads are near the minimum, or if it has read all allowed cuts.
     """
     of, options = profile(5_000_000, 200), IndexOptions()
     allowed = of.intervals_budget(options, "auto")
@@ -237,7 +237,7 @@ def test_more_cuts_are_read_only_once_if_they_can_save_reads() -> None:
     assert allowed < wider.intervals_budget(options, "auto") <= of.budget(options)
     assert wider.wider(options) is None
     assert of.wider(IndexOptions(budget="1%")) is None
-    # The intervals of a small column get as many bytes as one task can compare, and at most 320 KB.
+    # The intervals of a small column get the bytes that one task can compare, but at most 320 KB.
     assert profile(100_000, 20).intervals_budget(options, "auto") == 320 << 10
     assert profile(1_000, 20).intervals_budget(options, "auto") < 320 << 10
 
@@ -259,7 +259,7 @@ def test_probes_ascend_and_absent_keys_do_not_occur() -> None:
 
 
 def version(options: IndexOptions, present: float, keys: int, **hashes: object) -> Any:
-    """A manifest whose members show whether a map was left out."""
+    """A manifest whose members show whether the build omitted a map."""
     kinds = tuple(expected(profile(1_000_000, 10), present))
     stats = SimpleNamespace(expected=kinds, ranges_total=10, rows=1_000_000)
     file = SimpleNamespace(hashes=hashes.get("hashes", ()))

@@ -40,7 +40,7 @@ def test_weights_are_bytes_over_their_mean() -> None:
 
 
 def two_stretches(file: int) -> Codes:
-    """A file with keys on both sides of one gap; no two such files share a key."""
+    """A file with keys on both sides of one gap. Two of these files never share a key."""
     return np.concatenate([np.arange(0, 100), np.arange(10_000, 10_100)]) * 2 + file
 
 
@@ -58,7 +58,7 @@ def locations_in(segments: list[Segment], first: int, last: int) -> set[int]:
 
 
 def test_the_gap_of_a_large_location_is_kept_first() -> None:
-    """If two locations have the same gap, a plan first stores the gap of the larger location.
+    """If two locations have the same gap, a plan stores the larger location's gap first.
 
     The gap of the larger location saves more bytes.
     """
@@ -93,14 +93,14 @@ def test_reads_without_a_match_count_by_weight() -> None:
 
 
 def part_of(cuts: Intervals, weights: Weights | None) -> Part:
-    """A single part of a plan, which contains all entries."""
+    """A plan's only part, with all entries."""
     first, last = int(cuts.first.min()), int(cuts.last.max())
     ends = cuts.first, cuts.last, cuts.location
     return Part(first, last, *ends, weights, 0, 0, np.zeros(6))
 
 
 def test_shares_between_entries_count_by_weight() -> None:
-    """The share of queries that fall between entries is summed over all locations.
+    """The result sums the share of queries between entries over all locations.
 
     Each location's share is multiplied by the location's weight.
     """
@@ -117,7 +117,7 @@ def test_shares_between_entries_count_by_weight() -> None:
 
 
 def test_borders_of_large_locations_are_finer() -> None:
-    """If a location has 2^6 times the weight, its borders are stored with 6 more bits."""
+    """Borders of a location with 2^6 times the weight have 6 more bits."""
     cuts, model = column(scattered(8, 300, 10))
     grids = [
         quantize._pieces(part_of(cuts, weights), model, 1e-3)
@@ -140,7 +140,7 @@ def scattered(files: int, keys: int, stretches: int) -> list[Codes]:
 
 
 def sizes_of(files: int) -> Counts:
-    """Makes sizes of files; a tenth of the files have nearly all bytes."""
+    """Makes sizes of files. A tenth of the files have nearly all bytes."""
     return np.where(np.arange(files) % 10 == 0, 100 * MB, MB)
 
 
@@ -172,7 +172,7 @@ def test_a_trial_counts_bytes(codings: Sequence[int]) -> None:
 
 @pytest.mark.parametrize("codings", [CODINGS, (IN_CELLS,), (IN_BLOCKS,)])
 def test_a_tight_budget_reads_fewer_bytes_with_weights(codings: Sequence[int]) -> None:
-    """With weights, a small budget is used for the few large files, so queries read fewer bytes.
+    """With weights, a small budget serves the few large files, so queries read fewer bytes.
 
     Queries then read more small files without a match.
     """

@@ -50,7 +50,7 @@ def test_index_with_keys_in_most_files_gets_advice(
 
 
 def test_advice_on_substrings_names_what_helps() -> None:
-    """If almost all 4-byte sequences are in all files, advice says which texts still skip files."""
+    """Advice says which texts skip files even if almost all 4-byte sequences are in all files."""
     everywhere = Expected("present", 99.9, 99.9, 100.0, 999.0, 999.0)
     words = advice([everywhere], 100, 1000, kind=SUBSTRING) or ""
     assert "helps little: a text of 12 bytes is in 99.9 of 100 files" in words
@@ -68,7 +68,7 @@ def test_drop_is_not_advised_for_a_table_of_one_file() -> None:
 
 
 def test_map_is_advised_if_values_may_share_a_code() -> None:
-    """If values can share a code, the advice suggests a map, which tells such values apart."""
+    """If values can share a code, the advice suggests a map, because a map distinguishes them."""
     for value in (1.0, 50.0):
         words = _advice(60.0, 100, value) or ""
         assert "shape = 'map'" in words
@@ -84,7 +84,7 @@ def test_map_is_not_advised_if_values_are_in_most_files() -> None:
 
 
 def test_map_is_not_advised_if_the_index_has_one() -> None:
-    """If an index already has a map, even a poor one, the advice does not suggest a map."""
+    """The advice suggests no map if an index already has a map, even a poor map."""
     words = _advice(60.0, 100, 1.0, mapped=True) or ""
     assert "helps little" in words
     assert "map" not in words
@@ -98,7 +98,7 @@ def test_useful_index_gets_no_advice(expected: float, total: int) -> None:
 
 @pytest.mark.parametrize(("larger", "words"), [(52, None), (90, "in 1 of 2 files")])
 def test_larger_of_two_files_counts_by_its_bytes(larger: int, words: str | None) -> None:
-    """The advice compares bytes, because a value is more often in the larger of two files."""
+    """The advice compares bytes, because a larger file contains a value more often."""
     least = (larger**2 + (100 - larger) ** 2) / 100
     told = advice((Expected("present", 1.0, 1.0, 2.0, least, least),), 2, 100)
     assert (told is None) if words is None else (words in (told or ""))
@@ -152,8 +152,7 @@ def test_advice_says_that_ranges_have_no_effect(
 ) -> None:
     """If `granularity = 'range'` has no effect on a table, the advice says so.
 
-    The test covers the current options and the pending options of an index, and options of
-    ESTIMATE.
+    The test covers an index's current and pending options, and the options of ESTIMATE.
     """
     ranges = IndexOptions(granularity="range")
     table: Any = SimpleNamespace(
@@ -189,9 +188,9 @@ def test_drop_is_advised_for_an_index_that_cannot_help(read: float, files: int, 
 
 
 def test_estimate_has_the_bytes_of_the_files_read() -> None:
-    """An estimate counts the real bytes of the files that queries read, and not a mean file size.
+    """An estimate counts the real bytes of the files that queries read, not a mean file size.
 
-    If there is no probe for a kind of query, its columns in the estimate are NULL.
+    For a kind of query without a probe, the estimate's columns are NULL.
     """
     present = Expected("present", 1.5, 1.0, 4.0, 90 * MB + 0.4, 80 * MB)
     estimate = Estimate(

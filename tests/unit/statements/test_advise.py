@@ -29,7 +29,7 @@ COLUMNS = [
 
 @pytest.fixture(autouse=True)
 def tests(monkeypatch: pytest.MonkeyPatch) -> dict[str, ColumnTest]:
-    """Replaces the test of a column's data by a fixed result for each table.
+    """Replaces the test of a column's data by a fixed result per table.
 
     By default, each value is in one of ten files.
     """
@@ -131,7 +131,7 @@ def test_a_table_or_a_database(session: Session) -> None:
 def test_column_that_an_index_cannot_help_is_not_suggested(
     session: Session, tests: dict[str, ColumnTest]
 ) -> None:
-    """ADVISE does not suggest a column if a test on its data shows that no index helps."""
+    """ADVISE suggests no column if a test on the column's data shows that no index helps."""
     scanned(session, "t", size=3000)
     scanned(session, "u")
     tests["t"] = ColumnTest(Benefit.CANNOT, 10, 9.0, 9.0, 3.0)
@@ -143,7 +143,7 @@ def test_rank_follows_the_results_of_the_tests(
 ) -> None:
     """The results of tests decide the rank of suggested indexes.
 
-    A column is first if each of its values is in one file.
+    A column with each value in one file is first.
     """
     scanned(session, "t", size=1200)
     scanned(session, "u", size=1000)
@@ -155,7 +155,7 @@ def test_rank_follows_the_results_of_the_tests(
 def test_only_the_columns_that_could_save_most_are_tested(
     session: Session, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A test takes seconds, so ADVISE tests only columns whose index could save the most bytes.
+    """A test takes seconds, so ADVISE tests only the columns with the largest possible savings.
 
     If the test of a column fails, ADVISE tests the next column.
     """
@@ -191,7 +191,7 @@ def test_tables_are_listed_without_a_job(
 
 
 def test_existing_index_has_a_row_with_its_savings(session: Session) -> None:
-    """An existing index has a row with its savings, and its column is not suggested again."""
+    """An existing index has a row with its savings; ADVISE suggests no second index for it."""
     session.sql("CREATE SIEVE INDEX ON t (id) OPTIONS (error = 1)")
     scanned(session, "t", "id_sieve@1", scans=6, size=600, skipped=5400, files_skipped=540)
     session.recorded["since"] -= 2 * 86_400_000
@@ -225,7 +225,7 @@ def test_existing_index_has_a_row_with_its_savings(session: Session) -> None:
 def test_drop_is_suggested_after_twenty_useless_scans(
     session: Session, scans: int, skipped: int, action: str
 ) -> None:
-    """If an index was used in twenty scans and skipped nothing, ADVISE suggests DROP."""
+    """ADVISE suggests DROP for an index that has skipped nothing in twenty scans."""
     assert advise.WASTED_SCANS == 20
     session.sql("CREATE SIEVE INDEX ON t (id) OPTIONS (error = 1)")
     scanned(session, "t", "id_sieve@1", scans=scans, skipped=skipped)
@@ -241,7 +241,7 @@ def test_drop_is_suggested_if_an_index_cannot_help(
 ) -> None:
     """If statistics show that an index cannot help, ADVISE suggests DROP at once.
 
-    If the index has skipped 1 % of the bytes in scans that used no other index, ADVISE keeps it.
+    ADVISE keeps an index that has skipped 1 % of the bytes in scans without another index.
     """
     session.sql("CREATE SIEVE INDEX ON t (id) OPTIONS (error = 1)")
     monkeypatch.setattr(advise, "benefit_of_version", lambda _: Benefit.CANNOT)
@@ -290,7 +290,7 @@ def test_hidden_tables_and_columns_have_no_row(
 ) -> None:
     """Tables and columns that the user cannot query have no row.
 
-    A row about a hidden table would show what other users have queried.
+    A row about such a table would show the queries of other users.
     """
     scanned(session, "hidden")
     scanned(session, "t")
@@ -316,7 +316,7 @@ def test_the_function_gives_the_rows_of_the_statement(session: Session) -> None:
 
 
 def saved_by_another_driver(session: Session, table: str) -> Path:
-    """Saves this driver's record as if another driver had written it; returns the folder."""
+    """Saves this driver's record under the name of another driver; returns the folder."""
     scanned(session, table, size=2000, scans=2)
     session.recorded["since"] -= 4 * 86_400_000
     record = parse_record(json.dumps(session.recorded | {"driver": "a" * 32}))

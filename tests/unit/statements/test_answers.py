@@ -51,7 +51,7 @@ def test_change_names_the_work_that_was_done(warehouse: Warehouse) -> None:
 def test_seconds_are_the_time_of_the_statement(
     warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The column `seconds` is the statement's time; it is about 0 if REFRESH does nothing."""
+    """The column `seconds` is the statement's time, about 0 if REFRESH does nothing."""
     now, build = [0.0], creating.build_contents
 
     def slow(*args: Any, name: str) -> Any:
@@ -89,7 +89,7 @@ CREATE_AGAIN = "CREATE SIEVE INDEX IF NOT EXISTS ON t (id)"
 
 
 def test_answer_counts_files_that_are_always_read(warehouse: Warehouse) -> None:
-    """The advice counts the files that every query reads, such as files with a future time."""
+    """The advice counts files that every query reads, such as files with a time in the future."""
     future = time.time() + 3600
     os.utime(warehouse.folder / "t" / "00003.txt", (future, future))
     ((_, change, advice),) = answers(warehouse, CREATE)
@@ -112,7 +112,7 @@ def test_show_of_a_database_counts_stale_files(warehouse: Warehouse) -> None:
 
 
 def test_each_advice_is_shown_once() -> None:
-    """`Advice.of` returns the advice for one index and the advice for all, without repetition."""
+    """`Advice.of` returns the advice for one index and for all indexes, without repetition."""
     advice = Advice()
     advice.add("for a", "a")
     advice.add("for all")

@@ -1,4 +1,4 @@
-"""The context of a statement: resolving a table also prepares the statement's Spark jobs."""
+"""Tests the context of a statement: to resolve a table also prepares the statement's jobs."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from sql_ext.statements.context import StatementContext
 def test_code_is_sent_for_statements_that_may_run_jobs(
     monkeypatch: pytest.MonkeyPatch, jobs: bool
 ) -> None:
-    """Only statements that may run jobs send code to executors; SHOW of a database does not."""
+    """Only statements that may run jobs send code to executors. SHOW of a database sends none."""
     sent: list[str] = []
     conf: dict[str, str] = {}
     clone = SimpleNamespace(

@@ -80,7 +80,7 @@ def missing(
     state: type[Failed | Gone | Ready] = Ready,
     **others: str,
 ) -> MissingIndexes:
-    """Returns the declared indexes that a table lacks; all its existing indexes have this state."""
+    """Returns the missing declared indexes, if all existing indexes have the given state."""
     table = PlainTable(warehouse, "t", no_fault)
     declared = {"sieve.columns": columns, "sieve.options": options}
     declared |= {f"sieve.{key}": value for key, value in others.items()}
@@ -111,7 +111,7 @@ def missing(
     ],
 )
 def test_columns_are_identifiers(warehouse: Warehouse, columns: str, names: list[str]) -> None:
-    """A declaration lists columns as CREATE SIEVE INDEX does, and in any letter case."""
+    """A declaration lists columns in the form of CREATE SIEVE INDEX, and in any letter case."""
     found = missing(warehouse, columns)
     assert ([one.name for one in found.wanted], found.refused) == (names, ())
     assert found.options == IndexOptions()
@@ -135,7 +135,7 @@ def test_columns_are_identifiers(warehouse: Warehouse, columns: str, names: list
 def test_wrong_names_are_advice(
     warehouse: Warehouse, columns: str, name: str | None, words: str
 ) -> None:
-    """The advice reports a wrong column name in a declaration; all other indexes are built.
+    """The advice reports a wrong column name in a declaration. All other indexes are built.
 
     If the declaration's list of columns cannot be parsed, no index is built.
     """
@@ -151,7 +151,7 @@ def test_wrong_names_are_advice(
 
 
 def test_misspelt_properties_are_advice(warehouse: Warehouse) -> None:
-    """If a property is misspelt, the advice names a similar one, and indexes are still built."""
+    """For a misspelt property, the advice names a similar property; indexes are still built."""
     found = missing(warehouse, "id", Column="day", opts="", stuff="")
     known = "sieve.columns and sieve.options"
     assert [one.name for one in found.wanted] == ["id_sieve"]
@@ -183,9 +183,9 @@ def test_options_are_those_of_create(warehouse: Warehouse) -> None:
 
 
 def test_any_index_on_the_column_counts(warehouse: Warehouse) -> None:
-    """If a declared column already has an index of any name, no further index is built for it.
+    """A declared column that already has an index, of any name, gets no further index.
 
-    An index whose files are gone does not count.
+    An index without files does not count as an index of the column.
     """
     assert missing(warehouse, "id", has={"mine": "id"}).wanted == ()
     assert missing(warehouse, "id", has={"mine": "id"}, state=Failed).wanted == ()
@@ -259,7 +259,7 @@ def test_declared_index_that_was_dropped_is_built_again(warehouse: Warehouse, by
 
 
 def test_refresh_returns_the_index_of_a_background_build(warehouse: Warehouse) -> None:
-    """If a background refresh builds the index during REFRESH, REFRESH returns this index.
+    """If a background refresh builds the index during a REFRESH, the REFRESH returns this index.
 
     REFRESH leaves no files of its own build.
     """
@@ -296,7 +296,7 @@ def test_refresh_has_advice_for_each_wrong_declaration(warehouse: Warehouse) -> 
 
 
 def test_drop_removes_the_index_from_the_declaration(warehouse: Warehouse) -> None:
-    """DROP also removes the index from the declaration, so that no write builds the index again."""
+    """DROP also removes the index from the declaration, so no write builds the index again."""
     declare(warehouse, "`x,y`, id, nope", "error = 1")
     Session(warehouse).sql("REFRESH SIEVE INDEX ON t")
     Session(warehouse).sql("DROP SIEVE INDEX id_sieve ON t")
@@ -312,7 +312,7 @@ def test_drop_removes_the_index_from_the_declaration(warehouse: Warehouse) -> No
 
 
 def test_drop_fails_if_the_declaration_cannot_be_changed(warehouse: Warehouse) -> None:
-    """If the declaration cannot be changed, DROP fails, and the index stays."""
+    """If Sieve cannot change the declaration, DROP fails, and the index stays."""
     declare(warehouse, "id", "error = 1")
     Session(warehouse).sql("REFRESH SIEVE INDEX ON t")
 

@@ -1,4 +1,4 @@
-"""Tests which expressions in a list of columns are passed to Spark, and which are refused."""
+"""Tests which expressions in a list of columns Sieve passes to Spark, and which it refuses."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def test_invalid_expression_is_a_syntax_error(typed: str) -> None:
 
 
 def test_only_an_expression_has_an_empty_name() -> None:
-    """The path of an expression begins with an empty part; the path of a column does not."""
+    """The path of an expression begins with an empty part, unlike the path of a column."""
     assert expression_of(("", "lower(a)")) == "lower(a)"
     assert [expression_of(path) for path in (("a",), ("a", "b"), ("", "a", "b"), ("",))] == [
         None

@@ -1,4 +1,4 @@
-"""The parser uses its stored tables like computed tables; it refuses unsuitable tables."""
+"""Stored tables of the parser work like computed tables. The parser refuses unsuitable tables."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def test_stored_tables_parse_as_computed_ones() -> None:
 def test_tables_of_another_grammar_or_lark_are_refused(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """If stored tables are damaged or belong to another version of lark, they are refused."""
+    """The parser refuses stored tables that are damaged or of another version of lark."""
     tables = encode_tables()
     assert from_tables(b"") is None
     assert from_tables(tables[:10]) is None
@@ -57,7 +57,7 @@ def test_tables_of_another_grammar_or_lark_are_refused(
 def test_parser_uses_stored_tables_if_they_exist(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The parser uses stored tables; in a checkout without a build, it computes tables."""
+    """The parser uses stored tables, or computes its tables in a checkout without a build."""
     (tmp_path / "statements").mkdir()
     (tmp_path / "jars").mkdir()
     grammar = Path(grammar_tables.__file__).with_name("grammar.lark").read_text()

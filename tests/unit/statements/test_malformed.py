@@ -56,7 +56,7 @@ def test_malformed_registration_next_to_others_is_repaired(warehouse: Warehouse)
 
 
 def test_dropping_a_malformed_registration_ends_its_index(warehouse: Warehouse) -> None:
-    """DROP deletes the index of a malformed registration, and no REFRESH registers it again."""
+    """DROP deletes the index of a malformed registration. No REFRESH registers this index again."""
     replace_registration(warehouse)
     replace_registration(warehouse, "x", f"{PREFIX}never")
     session = Session(warehouse)
@@ -68,7 +68,7 @@ def test_dropping_a_malformed_registration_ends_its_index(warehouse: Warehouse) 
 
 
 def test_name_of_a_malformed_registration_is_free(warehouse: Warehouse) -> None:
-    """If a registration is malformed, CREATE can use its name, with or without OR REPLACE."""
+    """CREATE can use the name of a malformed registration, with or without OR REPLACE."""
     session = Session(warehouse)
     for replace in ("", "OR REPLACE "):
         replace_registration(warehouse)

@@ -42,7 +42,7 @@ def _pairs(file: str) -> list[tuple[str, str]]:
 
 @pytest.mark.parametrize(("statement", "record"), _pairs("statements.txt"))
 def test_a_statement_parses_to_its_record(statement: str, record: str) -> None:
-    """For each form, quotation and comment, a statement is parsed to the expected record."""
+    """The parser makes the expected record for each form, quotation and comment of a statement."""
     assert repr(parse_statement(statement)) == record
 
 
@@ -59,7 +59,7 @@ def test_error_names_the_position_and_the_expected_words(statement: str, message
     "statement", (GOLDEN / "statements-identity.txt").read_text(encoding="utf-8").splitlines()
 )
 def test_rendered_record_equals_the_statement(statement: str) -> None:
-    """If a statement's record is rendered as text, this text equals the complete statement."""
+    """A statement's record, rendered as text, equals the complete statement."""
     assert _written(parse_statement(statement)) == statement
 
 
@@ -112,7 +112,7 @@ def test_wrong_call_suggests_a_similar_name(call: str, problem: str) -> None:
 
 
 def test_long_line_is_cut_around_the_wrong_word() -> None:
-    """If a line is long, the error shows only the part around the wrong word, above a caret."""
+    """For a long line, the error shows only the part around the wrong word, above a caret."""
     statement = f"CREATE SIEVE INDEX ON t ({', '.join(f'column{i}' for i in range(500))} x)"
     with pytest.raises(InvalidInputError) as refusal:
         parse_statement(statement)
@@ -151,14 +151,14 @@ def test_caret_is_below_the_wrong_word() -> None:
 
 @pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
 def test_lines_are_counted_as_editors_count_them(end: str) -> None:
-    """In the position of an error, LF, CR LF and CR each count as one end of line."""
+    """For the position of an error, LF, CR LF and CR count as one end of line."""
     with pytest.raises(InvalidInputError, match=r"^\[SIEVE_SYNTAX_ERROR\] line 3, column 2: "):
         parse_statement(f"SHOW SIEVE{end}INDEXES{end} wrong")
     with pytest.raises(InvalidInputError, match=r"^\[SIEVE_SYNTAX_ERROR\] line 2, column 12: "):
         parse_statement(f"{end}SHOW SIEVE wrong")
 
 
-# The alphabet has characters that break simple quoting; the pieces are words of the SQL grammar.
+# The alphabet has characters that break simple quoting. The pieces are words of the SQL grammar.
 hostile = st.text(
     st.one_of(st.sampled_from("`'\"\\;-/*().,= \n\t\0#éß表😀"), st.characters(codec="utf-8")),
     min_size=1,
@@ -250,7 +250,7 @@ def test_comments_and_case_change_nothing(command: Command, data: st.DataObject)
 
 @given(st.lists(pieces | hostile, max_size=14).map(" ".join) | st.text())
 def test_any_text_gives_a_record_or_an_error(text: str) -> None:
-    """For any text, the parser returns a record or an error with a position in the text."""
+    """For any text, the parser returns a record, or an error with a position in the text."""
     with contextlib.suppress(InvalidInputError):
         parse_statement(text)
         return

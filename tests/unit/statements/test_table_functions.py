@@ -1,4 +1,7 @@
-"""Tests table functions without Spark; some return the rows of a statement, some their own rows."""
+"""Tests table functions without Spark.
+
+Some functions return the rows of a statement; others return their own rows.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +26,7 @@ from udfs import counters, files, segments
 
 @dataclass(frozen=True, slots=True)
 class Statement(PlainStatement):
-    """The context of a user's statement; it records for which columns it checks permissions."""
+    """The context of a user's statement. It records the columns whose permissions it checks."""
 
     asked: list[Any] = field(default_factory=list)
     denied: bool = False
@@ -86,7 +89,7 @@ def test_a_function_gives_the_rows_of_its_statement(
 
 
 def test_another_detail_than_extended_is_refused(warehouse: Warehouse) -> None:
-    """`sieve_describe` accepts only the detail 'extended', and the error for any other says so."""
+    """`sieve_describe` accepts only the detail 'extended', as the error for other values says."""
     with pytest.raises(InvalidInputError, match=r"takes 'extended' as its third .* not 'all'"):
         rows(statement(warehouse), "sieve_describe", table=["t"], index="v", detail="all")
 
@@ -112,7 +115,7 @@ def png_size(row: Row) -> tuple[int, ...]:
 
 
 def test_picture_needs_permission_to_query_the_column(warehouse: Warehouse) -> None:
-    """`sieve_inspect` returns one row, if the user may query the column."""
+    """`sieve_inspect` returns one row if the user has permission to query the column."""
     at = statement(warehouse)
     ((summary, _),) = found = rows(at, "sieve_inspect", table=["t"], index="V")
     assert at.asked == [(["t"], ["id"])]
@@ -130,7 +133,7 @@ def test_picture_needs_permission_to_query_the_column(warehouse: Warehouse) -> N
 def test_error_of_inspect_states_a_remedy(
     warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """If the index has no key, or matplotlib is missing, the error says what to do."""
+    """The error says what to do if the index has no key, or if matplotlib is missing."""
     warehouse.create_table("empty", [[]])
     with without_spark():
         Session(warehouse).sql("CREATE SIEVE INDEX v ON empty (id)")
@@ -143,7 +146,7 @@ def test_error_of_inspect_states_a_remedy(
 
 
 def test_spark_plans_the_query_of_sieve_files(warehouse: Warehouse) -> None:
-    """`sieve_files` returns the files that Spark plans to read; it refuses unknown tables."""
+    """`sieve_files` returns the files that Spark plans to read, and refuses unknown tables."""
     asked: list[Any] = []
 
     def plan(session: Any, table: Any, predicate: str) -> str:
@@ -165,7 +168,7 @@ def test_spark_plans_the_query_of_sieve_files(warehouse: Warehouse) -> None:
 def test_the_counters_of_the_driver_and_the_size_of_the_cache(warehouse: Warehouse) -> None:
     """`sieve_status` shows the counters of the driver, and the size of the cache.
 
-    If the cache has no limit, 0 is shown as its limit.
+    For a cache without a limit, it shows the limit 0.
     """
     counted = [["scans", None, 5], ["unused", "gone", 1]]
     driver = SimpleNamespace(counters=lambda: json.dumps(counted))

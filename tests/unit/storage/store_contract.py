@@ -31,7 +31,7 @@ def open_folder() -> Iterator[Path]:
 
 
 class StoreContract:
-    """Tests with two fixtures: `store`, and `folder`, which is the URI of an empty folder."""
+    """Tests with two fixtures: `store`, and `folder` (the URI of an empty folder)."""
 
     def test_read_gives_the_bytes_created(self, store: Store, folder: str) -> None:
         """`read` returns the bytes that were created, even of an empty file or a large one."""
@@ -49,7 +49,7 @@ class StoreContract:
         assert store.read(uri) == b"first"
 
     def test_create_leaves_no_temporary_files(self, store: Store, folder: str) -> None:
-        """Whether `create` succeeds or fails, it leaves no temporary file."""
+        """Both a successful and a failed `create` leave no temporary file."""
         store.create(join(folder, "1.json"), b"x")
         store.create(join(folder, "1.json"), b"y")
         assert [entry.name for entry in store.list(folder)] == ["1.json"]
@@ -105,7 +105,7 @@ class StoreContract:
         assert (second.name, second.is_dir) == ("b", True)
 
     def test_delete(self, store: Store, folder: str) -> None:
-        """`delete` removes files and whole folders; deleting a missing file is no error."""
+        """`delete` removes files and whole folders, and ignores missing files."""
         store.mkdirs(join(folder, "b", "c"))
         store.create(join(folder, "b", "c", "x"), b"")
         store.create(join(folder, "a"), b"")
@@ -129,7 +129,7 @@ class StoreContract:
                     reach(uri)
 
     def test_parent_finds_the_folder(self, store: Store, folder: str) -> None:
-        """The parent of a folder's member is the folder, and the store can list it."""
+        """The parent of a folder's member is the folder, and the store can list this parent."""
         store.create(join(folder, "f"), b"")
         assert store.list(parent(join(folder, "f"))) == store.list(folder)
 
@@ -138,7 +138,7 @@ class PermissionsContract:
     """Tests of backends with owners, groups and modes, with the fixtures `store` and `folder`."""
 
     def test_new_files_are_no_more_open_than_their_folder(self, store: Store, folder: str) -> None:
-        """A new file or folder has no permission bits that its restricted parent folder lacks."""
+        """A new file or folder has at most the permission bits of its restricted parent folder."""
         owner = store.permissions(folder)
         store.restrict(folder, Permissions(owner.owner, owner.group, 0o750))
         inner = join(folder, "x", "y")
@@ -157,7 +157,7 @@ class PermissionsContract:
             assert store.restrict(join(folder, "f"), asked).mode == mode & 0o666
 
     def test_permissions_count_the_folders_above(self, store: Store, folder: str) -> None:
-        """If any folder above a path is closed to others, `permissions` says the path is closed."""
+        """`permissions` says that a path is closed if a folder above it is closed to others."""
         own = store.permissions(folder)
         inner = join(folder, "inner")
         store.mkdirs(inner)
@@ -167,10 +167,10 @@ class PermissionsContract:
 
 
 class AtomicCreateContract:
-    """Tests of backends whose `create` is atomic between processes; they use the same fixtures."""
+    """Tests of backends with an atomic `create` between processes, with the same fixtures."""
 
     def test_one_of_many_creators_wins(self, store: Store, folder: str) -> None:
-        """If eight threads create the same name, one of them succeeds, with its own bytes."""
+        """If eight threads create the same name, one thread succeeds, with its own bytes."""
         for turn in range(10):
             uri = join(folder, f"{turn}.json")
             start = threading.Barrier(8)

@@ -16,7 +16,7 @@ from sieve.storage.permissions import Permissions
 
 @pytest.mark.parametrize("scheme", ["s3", "abfss", "http", "viewfs"])
 def test_schemes_without_an_atomic_rename(scheme: str) -> None:
-    """A file system without an atomic rename is refused before the store calls it."""
+    """The store refuses a file system without an atomic rename before any call."""
     store = store_for(f"{scheme}://place/x", None, None)
     with pytest.raises(UnsupportedError, match=r"spark\.sieve\.path"):
         store.create(f"{scheme}://place/x/f", b"")
@@ -35,10 +35,10 @@ def test_schemes_without_an_atomic_rename(scheme: str) -> None:
 def test_file_keeps_its_owner_if_it_cannot_be_set(
     monkeypatch: pytest.MonkeyPatch, failure: str, passed_by: bool
 ) -> None:
-    """If the user may not set the owner, the file keeps its owner.
+    """If the user has no right to set the owner, the file keeps its owner.
 
-    Any other failure to set the owner is an error. Local file systems report a refused change of
-    owner as a failed command.
+    Any other failure to set the owner is an error. On local file systems, a refused change of owner
+    appears as a failed command.
     """
     java = SimpleNamespace(
         _target_id="o1", getCause=lambda: None, getSqlState=lambda: None,
@@ -78,7 +78,7 @@ def test_only_the_owner_has_access_during_restrict(
 ) -> None:
     """While `restrict` changes permissions, only the owner can open the file.
 
-    `restrict` removes access control lists; it refuses a file system that ignores modes.
+    `restrict` removes access control lists, and refuses a file system that ignores modes.
     """
     calls: list[Any] = []
     mode = [0o777]

@@ -1,4 +1,4 @@
-"""Java errors are classified by class, condition and stack, and not by message."""
+"""Tests that Sieve classifies Java errors by class, condition and stack, not by message."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ CODE = Path(__file__).parents[3]
 
 
 class Java:
-    """Replaces a Java exception as py4j presents it."""
+    """Stands in for a Java exception in py4j."""
 
     def __init__(
         self,
@@ -86,7 +86,7 @@ sieve.errors.UnavailableError: [SIEVE_ROOT_NOT_SHARED] h cannot see file:/r
 
 
 def test_condition_of_a_worker_is_in_the_last_line() -> None:
-    """A worker's condition is read from the last line of a Python error, at any depth."""
+    """The condition of a Python worker comes from the last line of a Python error, at any depth."""
     python = Java("org.apache.spark.api.python.PythonException", TRACEBACK)
     job = Java("org.apache.spark.SparkException", "Job aborted due to " + TRACEBACK, cause=python)
     assert worker_conditions(spark_error(job)) == {"SIEVE_ROOT_NOT_SHARED"}
@@ -98,7 +98,7 @@ def test_condition_of_a_worker_is_in_the_last_line() -> None:
 def test_raised_in_finds_a_class_on_the_stack_of_a_cause() -> None:
     """`raised_in` finds a class, or a class nested in it, on the stack of any cause.
 
-    If a class's name only begins with the same text, it is not found.
+    `raised_in` ignores a class whose name only begins with the same text.
     """
     reader = "org.apache.spark.sql.execution.datasources.FileScanRDD$$anon$1"
     failed = Java("java.io.IOException", stack=("java.io.File", reader))
@@ -108,7 +108,7 @@ def test_raised_in_finds_a_class_on_the_stack_of_a_cause() -> None:
 
 
 def test_only_one_check_searches_the_message_of_an_error() -> None:
-    """Only one place in the code searches an error's message: it looks for the name of a file."""
+    """Only one place in the code searches an error's message, to find the name of a file."""
     search = re.compile(r"\bin (str\((error|failure|failed)\)|(error|failed)\.(message|args))")
     for folder in ("sieve", "sql_ext", "udfs"):
         for path in (CODE / folder).rglob("*.py"):
@@ -158,7 +158,7 @@ def test_missing_permission_is_found_by_class_or_state(
 def test_java_error_proves_a_reply_unless_connection_failed(
     names: list[str], replied: bool
 ) -> None:
-    """If Java raises an error, the server has replied, unless the connection failed."""
+    """An error in Java means that the server has replied, unless the connection failed."""
     java = None
     for name in reversed(names):
         java = Java(name, cause=java)

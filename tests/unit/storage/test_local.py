@@ -45,7 +45,7 @@ class TestLocalStore(StoreContract, PermissionsContract, AtomicCreateContract):
 
 
 def failing(number: int) -> Callable[..., Any]:
-    """Replaces a system call: each call fails with this error number."""
+    """Replaces a system call; each call fails with the given error number."""
 
     def fail(*_: object, **__: object) -> None:
         raise OSError(number, os.strerror(number))
@@ -85,7 +85,7 @@ def test_failures_of_link(
 def test_link_that_took_effect_before_it_failed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int
 ) -> None:
-    """If the reply to `link` is lost, as on NFS, the link count of the draft shows the success."""
+    """If the reply to `link` is lost, as on NFS, the draft's link count shows the success."""
     link = os.link
 
     def link_then_fail(source: str, target: str) -> None:
@@ -114,7 +114,7 @@ def test_create_syncs_file_and_folder(tmp_path: Path, monkeypatch: pytest.Monkey
 
 
 def test_folder_that_cannot_be_synced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """If the folder cannot be synced, the outcome is unknown: a crash can remove the new file."""
+    """If the sync of the folder fails, a crash can remove the new file: the outcome is unknown."""
     monkeypatch.setattr("sieve.storage.local._sync", failing(errno.EIO))
     with pytest.raises(UnknownOutcomeError):
         LocalStore().create(f"file:{tmp_path}/f", b"x")
@@ -168,7 +168,7 @@ def test_only_the_owner_has_access_during_restrict(
 ) -> None:
     """While `restrict` changes the group, only the owner can open the file.
 
-    If the old mode stayed during the change, it would apply to the new group.
+    If the old mode stayed during the change, the old mode would apply to the new group.
     """
     path = tmp_path / "f"
     path.mkdir() if is_dir else path.touch()
@@ -184,7 +184,7 @@ def test_only_the_owner_has_access_during_restrict(
 
 
 def test_a_file_system_that_ignores_modes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """If the file system ignores modes, `restrict` fails, as the index would stay open."""
+    """`restrict` fails on a file system that ignores modes, as all users could read the index."""
     (tmp_path / "d").mkdir()
     (tmp_path / "d").chmod(0o777)
     monkeypatch.setattr(os, "chmod", lambda *_: None)
@@ -193,7 +193,7 @@ def test_a_file_system_that_ignores_modes(tmp_path: Path, monkeypatch: pytest.Mo
 
 
 def test_mode_for_adds_no_permission() -> None:
-    """`mode_for` gives each user only permissions that the mode of the table gives, too."""
+    """`mode_for` gives each user only permissions that the user also has on the table."""
     table = [Permissions("alice", "staff", mode) for mode in range(0o1000)]
     users = [("alice", {"staff"}), ("bob", {"staff"}), ("bob", {"crew"}), ("carl", set[str]())]
     for like in table:
@@ -213,12 +213,12 @@ def rights(permissions: Permissions, user: str, groups: set[str]) -> int:
 
 
 def test_access_control_list_leaves_only_the_owner() -> None:
-    """If a file has an access control list, only the permission bits of its owner count."""
+    """For a file with an access control list, only the owner's permission bits count."""
     assert without_acl(Permissions("a", "g", 0o775)).mode == 0o700
 
 
 def test_folder_of_another_group_limits_permissions() -> None:
-    """If a file's folder has a different group, the folder treats the file's group as others."""
+    """A folder of a different group treats the file's group as others."""
     file = Permissions("a", "g", 0o755)
     for other in ("f", "h"):
         assert behind(file, Permissions("a", other, 0o750)).mode == 0o700
@@ -244,7 +244,7 @@ def test_join_refuses_names_that_leave_the_folder(name: str) -> None:
 
 
 def test_the_scheme_picks_the_store() -> None:
-    """The scheme selects the store, without a call of the JVM."""
+    """The URI's scheme selects the store, without a call of the JVM."""
     assert isinstance(store_for("file:/x", None, None), LocalStore)
     assert isinstance(store_for("s3a://bucket/x", None, None), S3Store)
     with pytest.raises(InvalidInputError):
@@ -254,7 +254,7 @@ def test_the_scheme_picks_the_store() -> None:
 def test_new_folder_is_closed_until_it_has_its_permissions(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Until a new folder has its permissions, it is closed to other users."""
+    """A new folder is closed to other users until it has its final permissions."""
     modes: list[int] = []
     make = os.mkdir
 
@@ -270,7 +270,7 @@ def test_new_folder_is_closed_until_it_has_its_permissions(
 def test_a_file_that_cannot_be_written_leaves_no_draft(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """If a file cannot be written, as on a full disk, neither a draft nor the file is left."""
+    """After a failed write, as on a full disk, neither a draft nor the file remains."""
     monkeypatch.setattr(os, "fsync", failing(errno.ENOSPC))
     with pytest.raises(UnavailableError, match=f"cannot create file:{tmp_path}/f: No space left"):
         LocalStore().create(f"file:{tmp_path}/f", b"x")
@@ -295,7 +295,7 @@ def test_file_deleted_by_another_process_is_ignored(
     scan = os.scandir
 
     class Members:
-        """The members of a folder; one of them is deleted before it is examined."""
+        """The members of a folder. One member is deleted before the store examines it."""
 
         def __init__(self, path: str) -> None:
             self._members = [*scan(path)]
@@ -445,7 +445,7 @@ def test_failed_link_without_a_draft_is_an_unknown_outcome(
 def test_new_file_is_closed_until_it_has_its_permissions(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Until a new file has its permissions, only its owner can open it."""
+    """Until a new file has its final permissions, only the file's owner can open it."""
     modes: list[int] = []
     real = os.open
 

@@ -1,4 +1,4 @@
-"""Names of users and groups, and the ids of names that this host does not know."""
+"""Tests names of users and groups, and the ids of names that this host does not know."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ UNKNOWN = 1_999_999_999
 def test_decimal_id_stands_for_itself(
     id_of: Callable[[str], int],
 ) -> None:
-    """A decimal name, as Hadoop reports it, is an id; any other unknown name has the id -1."""
+    """A decimal name, as Hadoop reports it, is an id. Any other unknown name has the id -1."""
     assert id_of(str(UNKNOWN)) == UNKNOWN
     assert id_of("nobody of this host") == -1
     assert id_of("-5") == -1
 
 
 def test_names_of_this_host() -> None:
-    """A name is mapped to its id and back; an id without a name is mapped to a decimal number."""
+    """Names map to ids and back. An id without a name maps to a decimal number."""
     user, group = pwd.getpwuid(os.getuid()), grp.getgrgid(os.getgid())
     assert (user_name(user.pw_uid), uid_of(user.pw_name)) == (user.pw_name, user.pw_uid)
     assert (group_name(group.gr_gid), gid_of(group.gr_name)) == (group.gr_name, group.gr_gid)

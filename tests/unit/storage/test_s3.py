@@ -20,7 +20,7 @@ def test_a_bucket_is_probed_by_two_puts_of_one_name(
 ) -> None:
     """A probe puts two objects under the same name, and then deletes the object.
 
-    A server that accepts both puts of a probe ignores the condition.
+    A server ignores the condition if it accepts both puts of a probe.
     """
     answers, deleted = [True, second], list[str]()
     monkeypatch.setattr(S3Store, "path", lambda _store, uri: uri)
@@ -35,7 +35,7 @@ def test_a_bucket_is_probed_by_two_puts_of_one_name(
 
 
 def put_with(monkeypatch: pytest.MonkeyPatch, *statuses: int | None) -> tuple[bool, list[int]]:
-    """Puts an object if its name is free; the server replies with these statuses.
+    """Puts an object if the name is free. The server replies with the given statuses.
 
     Returns:
         The result of the put, and a list with one item for each attempt.
@@ -56,7 +56,7 @@ def put_with(monkeypatch: pytest.MonkeyPatch, *statuses: int | None) -> tuple[bo
 
 
 def test_put_that_collides_is_repeated(monkeypatch: pytest.MonkeyPatch) -> None:
-    """If a put collides (409), it is repeated until the reply says which put was first."""
+    """The store repeats a put after a collision (409), until the reply says which put was first."""
     assert put_with(monkeypatch, 409, 409, None) == (True, [0, 1, 2])
     assert put_with(monkeypatch, 409, 412) == (False, [0, 1])
 
@@ -71,7 +71,7 @@ def test_a_put_of_unknown_outcome_is_reported(
 
 
 def test_single_writer_checks_the_name_before_a_put(monkeypatch: pytest.MonkeyPatch) -> None:
-    """If a store has no conditional puts, only a writer configured as the only one may put.
+    """Without conditional puts, only a writer that is configured as the only writer may put.
 
     The only writer first checks that the name is free.
     """

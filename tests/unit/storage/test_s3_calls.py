@@ -71,8 +71,8 @@ class Bucket:
 
     Attributes:
         capable: true if this Hadoop supports conditional puts.
-        answers: the status of each put in order; 0 means success, and -1 means success whose reply
-            is lost.
+        answers: the status of each put in order. 0 means success; -1 means success with a lost
+            reply.
         objects: the bytes and the writer of each object, by name.
         calls: the calls of the file system, in order.
         broken: the exception that each write raises, or None.
@@ -163,7 +163,7 @@ class Put:
 
 @pytest.fixture
 def bucket(monkeypatch: pytest.MonkeyPatch) -> Bucket:
-    """An empty bucket that no probe has used yet; in the test, sleeping takes no time."""
+    """An empty bucket before any probe. In the test, sleeping takes no time."""
     made = Bucket()
     monkeypatch.setattr(S3Store, "path", lambda _store, uri: Path(uri))
     monkeypatch.setattr(S3Store, "open", lambda _store, uri: (made, Path(uri)))
@@ -177,7 +177,7 @@ PROBED = ["put if absent", "put if absent", "delete False"]
 
 
 def test_bucket_is_probed_only_once(bucket: Bucket) -> None:
-    """A bucket is probed only once; after that, the second put of a name fails.
+    """The store probes a bucket only once. After that, the second put of a name fails.
 
     The object has the bytes of the first put, which writes them in chunks.
     """
@@ -206,7 +206,7 @@ def test_pauses_after_collisions_grow(bucket: Bucket) -> None:
 
 @pytest.mark.parametrize("answer", [500, 400, 410, 411, 413])
 def test_other_errors_are_an_unknown_outcome_at_once(bucket: Bucket, answer: int) -> None:
-    """A put is repeated only after a collision.
+    """The store repeats a put only after a collision.
 
     After any other error, the outcome of the put is unknown.
     """
@@ -236,7 +236,7 @@ def test_put_with_a_lost_reply_is_recognised(bucket: Bucket) -> None:
 def test_bucket_without_conditions_has_a_single_writer(
     bucket: Bucket, capable: bool, answers: list[int], lack: str
 ) -> None:
-    """A bucket without conditional puts accepts only a writer that is configured as the only one.
+    """A bucket without conditional puts needs a writer that is configured as the only writer.
 
     The only writer checks that each name is free. Any other writer gets an error.
     """
@@ -262,7 +262,7 @@ def test_probe_without_an_answer_is_repeated(bucket: Bucket) -> None:
 
 
 def test_failed_write_aborts_the_stream(bucket: Bucket) -> None:
-    """`create` aborts a stream that cannot be written, as `close` would put a part of the file."""
+    """After a failed write, `create` aborts the stream, as `close` would put a part of the file."""
     s3._lacks["s3a://bucket"] = ""
     bucket.broken = KeyboardInterrupt()
     with pytest.raises(KeyboardInterrupt):
@@ -273,7 +273,7 @@ def test_failed_write_aborts_the_stream(bucket: Bucket) -> None:
 def test_missing_permission_is_a_known_outcome(
     bucket: Bucket, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A put that the server refuses for a missing permission has a known outcome."""
+    """If the server refuses a put for a missing permission, the outcome is known."""
     s3._lacks["s3a://bucket"] = ""
     denied = Py4JJavaError("", Failure("java.nio.file.AccessDeniedException"))
     monkeypatch.setattr(Put, "close", lambda _: (_ for _ in ()).throw(denied))
@@ -307,7 +307,7 @@ def test_restrict_accepts_only_the_bucket_of_the_table(bucket: Bucket, group: st
 def test_unreadable_writer_of_an_object_is_an_unknown_outcome(
     bucket: Bucket, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """If a put finds an object whose writer cannot be read, the put's outcome is unknown."""
+    """The outcome of a put is unknown if it finds an object with an unreadable writer."""
     s3._lacks["s3a://bucket"] = ""
     bucket.objects[FILE] = b"x", b"another"
 
@@ -323,7 +323,7 @@ def test_unreadable_writer_of_an_object_is_an_unknown_outcome(
 def test_single_writer_gets_one_warning_for_each_bucket(
     bucket: Bucket, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """A writer configured as the only one is warned once per bucket without conditional puts."""
+    """For each bucket without conditional puts, the only writer gets one warning."""
     bucket.capable = False
     alone = bucket.store(single_writer=True)
     for name in ("f", "g"):

@@ -20,9 +20,9 @@ class Access:
     """The shim's access to a Delta table; the newest commit of the table is ``newest``.
 
     Attributes:
-        versions: the commits in the log after the given commit; None makes the call fail.
+        versions: the commits in the log after the given commit. None makes the call fail.
         table: the identity of the table.
-        later: the identity of the table after the log has been read.
+        later: the identity of the table after the read of the log.
     """
 
     newest: int
@@ -46,7 +46,7 @@ class Access:
 
 
 def test_changes_are_the_paths_of_a_complete_log() -> None:
-    """If the log has all commits, the changes are exactly the paths that they name.
+    """If the log has all commits, the changes are exactly the paths in the commits.
 
     Existing files are described as in a listing.
     """
@@ -85,18 +85,18 @@ def test_changes_are_the_paths_of_a_complete_log() -> None:
     ],
 )
 def test_all_is_listed_if_the_log_is_incomplete(access: Access) -> None:
-    """All files are listed if a commit is missing, the table or its state differs, or a call fails.
+    """A refresh lists all files if a commit is missing, the table differs, or a call fails.
 
-    All files are also listed if there are too many commits.
+    A refresh also lists all files if there are too many commits.
     """
     assert delta.list_changed(access, Commit(TABLE, 3)) is None
 
 
 @pytest.mark.parametrize("commits", [0, 1, 200, 201])
 def test_log_is_not_read_above_200_commits(commits: int) -> None:
-    """If there are more than 200 commits, the log is not read.
+    """For more than 200 commits, a refresh does not read the log.
 
-    Listing all files is then as fast as reading the log.
+    With so many commits, a listing of all files is as fast as a read of the log.
     """
     access = Access(3 + commits, [*range(4, 4 + commits)])
     found = delta.list_changed(access, Commit(TABLE, 3))

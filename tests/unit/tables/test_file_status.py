@@ -15,7 +15,7 @@ STATES: dict[str, tuple[FileState, FileStatus, FileStatus]] = {
     "unproven": (FileState.UNPROVEN, "unproven", "unproven"),
     "racy": (FileState.RACY, "racy", "racy"),
 }
-"""For each state of a listed file: the statuses of a file with equal and with different length.
+"""For each state of a listed file: the status of a file of equal length, and of different length.
 
 Both files have the time of the listed file.
 """
@@ -37,7 +37,7 @@ def _known() -> Locations:
 def test_file_is_unchanged_only_with_the_same_length_and_time(
     path: str, length: int, later_ms: int
 ) -> None:
-    """A file counts as changed if its length or time differs, even if it is now shorter or older.
+    """A file with another length or time counts as changed, even if it is now shorter or older.
 
     For example, a file that is restored from a backup can have an older time.
     """

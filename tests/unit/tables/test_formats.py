@@ -32,7 +32,7 @@ NESTED = [
 
 @pytest.mark.parametrize("kind", NESTED, ids=str)
 def test_json_with_a_void_anywhere_proves_nothing(kind: object) -> None:
-    """JSON with a VOID type at any depth is refused.
+    """A build refuses JSON tables with the type VOID at any depth.
 
     In a column of type VOID, Spark does not skip objects.
     """
@@ -108,7 +108,7 @@ def test_only_some_formats_are_cut_into_ranges() -> None:
     ],
 )
 def test_text_whose_lines_depend_on_splits_is_refused(own: dict[str, str], vary: bool) -> None:
-    """If lines of CSV or JSON depend on where Spark splits a file, the table is refused.
+    """A build refuses CSV and JSON if the lines depend on where Spark splits a file.
 
     A query can split the file at other offsets than the build did.
     """
@@ -166,7 +166,7 @@ def test_error_for_an_unsupported_relation_has_a_remedy(kind: str, told: str) ->
     ],
 )
 def test_column_with_a_reserved_prefix_is_refused(columns: list[str], taken: str | None) -> None:
-    """If a column's name begins with `__sieve_` in any letter case, the error names the column."""
+    """The error for a column with the prefix `__sieve_`, in any letter case, names the column."""
     refused = refuse_names("shop.t", columns)
     if taken is None:
         assert refused is None
@@ -190,7 +190,7 @@ def test_column_with_a_reserved_prefix_is_refused(columns: list[str], taken: str
 def test_other_handling_of_stray_quotes_is_refused(
     format_name: str, handling: str | None, refused: bool
 ) -> None:
-    """CSV is refused if an option changes the default handling of stray quotes.
+    """A build refuses CSV if an option changes the default handling of stray quotes.
 
     With another handling of stray quotes, a value depends on which other columns a query reads.
     """

@@ -1,4 +1,4 @@
-"""Decisions that depend on a Hudi table's properties, timeline and log files.
+"""Tests decisions that depend on a Hudi table's properties, timeline and log files.
 
 These tests do not run Hudi.
 """
@@ -30,7 +30,7 @@ ARCHIVE = "file:/t/.hoodie/timeline/history"
 
 
 def text(value: str) -> Any:
-    """Replaces a Java object that has this text."""
+    """Stands in for a Java object with the given text."""
     return SimpleNamespace(toString=lambda: value)
 
 
@@ -48,7 +48,7 @@ def text(value: str) -> Any:
     ],
 )
 def test_tables_of_other_layouts_are_refused(more: Mapping[str, str], refused: str | None) -> None:
-    """Hudi tables of other versions or base file formats, or from bootstrap, are refused."""
+    """A build refuses Hudi tables of other versions or base file formats, or from bootstrap."""
     assert refusal(PARTS | more) == refused
 
 
@@ -68,7 +68,7 @@ def test_tables_of_other_layouts_are_refused(more: Mapping[str, str], refused: s
 def test_records_are_whole_only_in_a_standard_merge_mode(
     more: Mapping[str, str], whole: bool
 ) -> None:
-    """Each record comes from a single write only if merge mode and payload class are standard."""
+    """With a standard merge mode and payload class, each record comes from a single write."""
     assert takes_whole_records(PARTS | more) == whole
 
 
@@ -123,7 +123,7 @@ OWN = ("commit", True, AT)
     ],
 )
 def test_actions_that_keep_the_rows_change_no_partition(actions: Sequence[Any]) -> None:
-    """No partition changed if each action keeps the rows, precedes the instant or is incomplete."""
+    """Actions change no partition if they keep the rows, precede the instant, or are incomplete."""
     assert changed_partitions(Timeline(*actions), AT) == frozenset()
 
 
@@ -156,7 +156,7 @@ def test_partitions_of_later_commits_changed(at: int | None) -> None:
     ],
 )  # fmt: skip
 def test_incomplete_timeline_lists_all_slices(timeline: Timeline) -> None:
-    """If the timeline does not show all changes, the result is None."""
+    """The result is None if the timeline does not show all changes."""
     assert changed_partitions(timeline, AT) is None
 
 
@@ -170,7 +170,7 @@ def test_incomplete_timeline_lists_all_slices(timeline: Timeline) -> None:
     ids=["commits", "partitions", "archived"],
 )
 def test_timeline_within_its_limits_shows_the_changes(timeline: Timeline) -> None:
-    """Up to 50 commits and 100 partitions, the changes are read from the timeline.
+    """The timeline supplies the changes of up to 50 commits and 100 partitions.
 
     Commits that were archived long before the instant have no effect.
     """
@@ -250,8 +250,7 @@ def test_only_log_files_of_a_known_base_file_are_read() -> None:
 def test_only_newer_log_files_are_read_if_all_rows_are_known() -> None:
     """If the index has all rows of a slice, a refresh reads only the newer log files.
 
-    If the index lacks a hidden row, a refresh reads the whole slice: the row can become visible
-    again.
+    A hidden row can become visible again. If the index lacks it, a refresh reads the whole slice.
     """
     access = Slices()
     assert appended(access, ONE, all_rows=True)
@@ -261,7 +260,7 @@ def test_only_newer_log_files_are_read_if_all_rows_are_known() -> None:
 
 @pytest.mark.parametrize("state", [TWO, (100, 2), (101, 1)])
 def test_slice_without_an_earlier_state_is_read_whole(state: tuple[int, int]) -> None:
-    """A slice is read whole if the indexed state is not one of the slice's earlier states."""
+    """A refresh reads a whole slice if the indexed state is no earlier state of the slice."""
     assert not appended(Slices(), state, all_rows=True)
 
 
@@ -279,20 +278,20 @@ def test_slice_without_an_earlier_state_is_read_whole(state: tuple[int, int]) ->
     ids=["gone", "much", "deletes", "deletes at last", "partial", "compacted", "failure"],
 )
 def test_slice_with_deleting_log_blocks_is_read_whole(access: Slices) -> None:
-    """A slice is read whole if its log blocks delete rows, are partial, or were compacted.
+    """A refresh reads a whole slice if its log blocks delete rows, are partial, or were compacted.
 
-    A slice is also read whole if its log files are large or unreadable.
+    A refresh also reads a whole slice if its log files are large or unreadable.
     """
     assert not appended(access)
 
 
 def test_log_files_within_the_byte_limit_are_read_alone() -> None:
-    """Log files are read alone only if they have at most a quarter of the base file's bytes."""
+    """A refresh reads log files alone if they have at most a quarter of the base file's bytes."""
     assert appended(Slices(bytes_logged=25))
 
 
 def test_programming_error_is_raised() -> None:
-    """A programming error is raised, and not taken for a failure of Hudi."""
+    """A programming error is raised; Sieve does not take it for a failure of Hudi."""
     with pytest.raises(ArithmeticError):
         find_appended(Slices(error=ArithmeticError()), {7: (*BASE, False)}, PARTS)
 

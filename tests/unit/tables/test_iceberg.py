@@ -17,13 +17,14 @@ LISTED = '[["file:/t/b", 10, 7]]'
 
 @dataclass
 class Access:
-    """The shim's access to a table; the metadata contains the snapshots with these numbers.
+    """The shim's access to a table with the given snapshots in its metadata.
 
     Attributes:
         snapshots: the snapshots' sequence numbers, the current snapshot last.
         table: the table's id.
         fails: whether a comparison of snapshots fails.
-        compared: the sequence numbers with which the current snapshot was compared.
+        compared: the sequence numbers of the snapshots that were compared with the current
+            snapshot.
     """
 
     snapshots: list[int]
@@ -69,6 +70,6 @@ def test_changes_are_the_paths_in_changed_manifests(snapshots: list[int]) -> Non
     ids=["snapshot gone", "failed", "another table", "no snapshot"],
 )
 def test_all_is_listed_if_snapshots_cannot_be_compared(access: Access, compared: list[int]) -> None:
-    """All files are listed if the table differs, the snapshot is gone, or the comparison fails."""
+    """A refresh lists all files if the table differs, a snapshot is gone, or a comparison fails."""
     assert iceberg.list_changed(access, Commit(TABLE, 3)) is None
     assert access.compared == compared

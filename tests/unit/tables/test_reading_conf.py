@@ -1,4 +1,4 @@
-"""The settings of the session that reads a column."""
+"""Tests the settings of the session that reads a column."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ UNBOUND: Conf = ((BYTES, str(2**31 - 1)),)
 
 
 def session(*keys: str) -> Any:
-    """A session of a Spark version that knows these settings."""
+    """A session of a Spark version with the given settings."""
 
     def option(key: str) -> Any:
         return SimpleNamespace(isEmpty=lambda: key not in keys)
@@ -38,8 +38,8 @@ def session(*keys: str) -> Any:
 def test_settings_for_reading_a_column(
     parts: dict[str, str], whole_texts: bool, keys: list[str], conf: Conf
 ) -> None:
-    """If a struct has a default, the whole struct is read.
+    """A build reads a struct with a default value as a whole.
 
-    Batches are limited in bytes only if whole texts are read.
+    Batches have a limit of bytes only if the build reads whole texts.
     """
     assert reading_conf(session(*keys), parts, whole_texts=whole_texts) == conf

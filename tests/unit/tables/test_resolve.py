@@ -17,7 +17,7 @@ from sieve.tables.resolve import open_table, plan_column
 
 
 class Session:
-    """A session that has these tables and views; it records which listings it drops."""
+    """A session with the given tables and views. It records which listings it drops."""
 
     def __init__(self, *tables: str, views: Sequence[str] = ()) -> None:
         self.forgotten: list[str] = []
@@ -64,13 +64,13 @@ def driver(kind: str | None, condition: str = "TABLE_OR_VIEW_NOT_FOUND") -> Any:
     ],
 )
 def test_error_for_an_unknown_table_suggests_similar_ones(parts: list[str], told: str) -> None:
-    """If a table is unknown and its database has similar tables, the error suggests them."""
+    """The error for an unknown table suggests similar tables of the database."""
     with pytest.raises(InvalidInputError, match=told):
         open_table(driver(None), None, Session(), parts)  # type: ignore[arg-type]
 
 
 def test_error_suggests_at_most_three_names() -> None:
-    """If a table is unknown, the error suggests at most three names."""
+    """The error for an unknown table suggests at most three names."""
     tables = driver(None).tables()
     tables.names = lambda *_: json.dumps([f"orders{k}" for k in range(5)])
     shim = SimpleNamespace(tables=lambda: tables)
@@ -98,7 +98,7 @@ def test_other_errors_of_spark_are_raised_unchanged() -> None:
 def test_cached_listing_is_dropped_before_a_build(parts: list[str], forgotten: list[str]) -> None:
     """Before a build, the session drops its cached listing of the table.
 
-    For views and for tables of other catalogs, no listing is dropped.
+    For views and tables of other catalogs, the session drops no listing.
     """
     session = Session("orders", "shop.orders", "shown", views=["shown"])
     with pytest.raises(UnsupportedError):
@@ -135,13 +135,13 @@ def test_a_table_of_files_is_opened(format_name: str) -> None:
     ],
 )
 def test_a_table_of_another_layout_is_refused(driver: Any, told: str) -> None:
-    """The error for a table of an unsupported layout has the table's name as the user typed it."""
+    """The error for an unsupported table shows the table's name as the user typed the name."""
     with pytest.raises(UnsupportedError, match=rf"shop\.orders {told}"):
         open_table(driver, None, Session(), ["shop", "orders"])  # type: ignore[arg-type]
 
 
 def test_plan_column_checks_the_right_to_query_a_column() -> None:
-    """`plan_column` plans a query that an authorizer can refuse, whatever the names contain."""
+    """`plan_column` plans a query that an authorizer can refuse, even with strange names."""
     planned: list[Any] = []
 
     def select(table: str, column: str) -> Any:

@@ -1,4 +1,4 @@
-"""A file is stable if it is so old that its length and time identify one state."""
+"""Tests when files are stable: so old that length and time identify one state of the file."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def aged(ms: int, name: str = "a", root: str = "file:/warehouse/t") -> DataFile:
 
 
 def test_file_with_a_whole_second_is_stable_after_two() -> None:
-    """If a file's time is a whole second, it is stable after exactly two seconds."""
+    """A file whose time is a whole second is stable after exactly two seconds."""
     disk = Clocked()
     snapshot = disk.snapshot([aged(2000), aged(5000, "b")])
     assert snapshot.stable == (True, True)
@@ -88,7 +88,7 @@ def test_snapshot_waits_for_young_files() -> None:
 
 
 def test_file_changed_during_the_wait_stays_unstable() -> None:
-    """If a file changes during the wait, it stays unstable; the snapshot does not wait again."""
+    """A file that changes during the wait stays unstable. The snapshot does not wait again."""
     disk = Clocked()
     again = DataFile("file:/warehouse/t/a", 10, NOW + 100)
     snapshot = disk.snapshot([aged(1000)], [again, aged(5000, "b")])
@@ -118,20 +118,20 @@ def test_file_must_be_a_minute_old_without_a_probe() -> None:
 
 
 def test_another_file_system_has_another_clock() -> None:
-    """If files are on another file system than the index, the driver's clock measures their age."""
+    """The driver's clock measures the age of files on another file system than the index."""
     disk = Clocked()
     far = "s3a://bucket/t"
     snapshot = disk.snapshot([aged(62_000, root=far), aged(30_000, "b", far), aged(2000, "c")])
     assert snapshot.stable == (True, False, True)
     assert disk.snapshot([aged(30_000, root="file://nas/t")]).stable == (False,)
-    # The instant is from the clock of the index's file system only if all files are on this system.
+    # If all files are on the index's file system, the instant comes from this system's clock.
     late = NOW + 5000
     for root, instant in (("file:/t", NOW), (far, late), ("file://nas/t", late)):
         assert disk.snapshot([aged(99_000, root=root)], driver=late).instant_ms == instant
 
 
 def test_clock_of_the_file_system_decides() -> None:
-    """If the file system has a clock, this clock decides, even if the driver's clock is wrong."""
+    """The clock of the file system decides, even if the driver's clock is wrong."""
     disk = Clocked()
     day = NOW + 86_400_000
     files = [aged(0)]
@@ -202,7 +202,7 @@ def _since(found: Changes | None) -> Snapshot | None:
 
 
 def test_commit_of_a_table_is_that_of_its_listing() -> None:
-    """A snapshot lists the files first; the instant and the commit are those of this listing."""
+    """A snapshot lists the files first. Its instant and commit belong to this listing."""
     table: Any = Committed()
     assert snapshot_of(table, None, INDEX) == Snapshot(FILES, (True,) * 4, 77, commit=COMMIT)  # type: ignore[arg-type]
     assert table.calls == ["files", "instant", "commit"]
@@ -210,7 +210,7 @@ def test_commit_of_a_table_is_that_of_its_listing() -> None:
 
 @pytest.mark.parametrize("by_folder", [False, True], ids=["paths", "folders"])
 def test_only_files_outside_the_changes_are_taken_over(by_folder: bool) -> None:
-    """The files that commits changed come from the listing, and removed files are left out.
+    """Files that commits changed come from the listing, without removed files.
 
     All other files come from the list of the version.
     """
@@ -223,7 +223,7 @@ def test_only_files_outside_the_changes_are_taken_over(by_folder: bool) -> None:
 
 
 def test_all_is_listed_if_commits_spell_some_path_differently() -> None:
-    """If a listed file matches no path or folder that the commits name, the changes are unknown."""
+    """The changes are unknown if a listed file matches no path or folder in the commits."""
     listed = (FILES[0], FILES[2])
     assert _since(Changes(frozenset(), listed, frozenset({FILES[0].path, "/t/b/0"}))) is None
     assert _since(Changes(frozenset({"file:/t/a", "/t/b"}), listed)) is None

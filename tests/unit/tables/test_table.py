@@ -36,7 +36,7 @@ OWN = Registration(SAMPLE.index, ("id",), "file:/r")
 
 
 def catalog_table(tmp_path: Path, format_name: str, spark: Any = None, **calls: Any) -> Any:
-    """Returns a table of this format; its shim gives these answers."""
+    """Returns a table of a format, with a shim that gives fixed answers."""
     warehouse = Warehouse(tmp_path)
     warehouse.create_table("t", [[1]])
     info = warehouse.info("t") | {"format": format_name}
@@ -44,7 +44,7 @@ def catalog_table(tmp_path: Path, format_name: str, spark: Any = None, **calls: 
 
 
 def test_files_are_in_the_order_of_the_listing(tmp_path: Path) -> None:
-    """Files keep the order of the listing; if a file is read whole, it has no cuts."""
+    """Files keep the order of the listing. A file that is read whole has no cuts."""
     asked: list[Any] = []
     found = catalog_table(
         tmp_path,
@@ -59,7 +59,7 @@ def test_files_are_in_the_order_of_the_listing(tmp_path: Path) -> None:
 
 
 def test_a_table_of_plain_files_has_no_commits(tmp_path: Path) -> None:
-    """A table of plain files has neither changes nor commits, so all its files are listed."""
+    """A table of plain files reports no changes and no commit, so a refresh lists all files."""
     found = catalog_table(tmp_path, "orc", instant=lambda: -1)
     assert found.changes("2025-03-01T12:00:00.000Z") is None
     assert (found.instant_ms(), found.commit()) == (None, None)
@@ -91,7 +91,7 @@ def test_changes_of_a_hudi_table_are_folders(
 def test_changes_of_a_delta_table_are_paths(tmp_path: Path) -> None:
     """For a Delta table, the changes since a version's commit are the paths in the table's log.
 
-    If a version has no commit of its Delta table, the changes are unknown.
+    For a version without a commit of its Delta table, the changes are unknown.
     """
     found = catalog_table(
         tmp_path,
@@ -143,9 +143,9 @@ class Rows:
 def test_a_frame_is_read_in_a_session_of_its_column(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, format_name: str
 ) -> None:
-    """If columns need the same settings, their builds share one cloned session.
+    """Builds of columns with the same settings share one cloned session.
 
-    Whole texts are read in the user's own session. In text formats, the location number of a
+    A build reads whole texts in the user's own session. In text formats, the location number of a
     damaged record is negative.
     """
     monkeypatch.setattr(table, "DataFrame", Rows)
@@ -203,7 +203,7 @@ def plain_table(tmp_path: Path, seam: Seam = no_fault, publications: int = 1 << 
 
 
 def failing(when: str) -> Seam:
-    """A hook that makes a metastore's call fail, either before or after it takes effect."""
+    """A hook that makes a call of a metastore fail, either before or after its effect."""
 
     def seam(what: str) -> None:
         if what.startswith(f"{when} metastore"):
@@ -238,7 +238,7 @@ def test_properties_show_if_a_registration_failed(
 ) -> None:
     """After a failed registration, the table's properties show the outcome.
 
-    If the properties cannot be read after a failure, the outcome is unknown.
+    If Sieve cannot read the properties after a failure, the outcome is unknown.
     """
     with pytest.raises(MetastoreFault):
         plain_table(tmp_path, failing("before")).register("v", OWN)
@@ -253,9 +253,9 @@ def test_properties_show_if_a_registration_failed(
 
 
 def test_declared_columns_are_a_property(tmp_path: Path) -> None:
-    """A table property declares the columns; the property is removed if no columns are declared.
+    """A table property declares the columns. Without columns, Sieve removes the property.
 
-    If the metastore raises an error, the first line of the error is reported.
+    Sieve reports the first line of a metastore's error.
     """
     plain_table(tmp_path).declare("id, name")
     assert Warehouse(tmp_path).properties("t")[DECLARED_COLUMNS] == "id, name"

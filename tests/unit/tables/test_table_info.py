@@ -1,4 +1,4 @@
-"""A table's metadata: how a column is found by its name, or by the key of an index."""
+"""Tests how a table's metadata finds a column by name, or by the key of an index."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def info(folder: Path) -> TableInfo:
 def test_columns_are_found_by_name_in_any_case(tmp_path: Path) -> None:
     """A column is found by its name in any letter case, and by its key.
 
-    If a column was dropped, the user refers to its index by the index's key.
+    For a dropped column, the user names the index by the index's key.
     """
     table = info(tmp_path)
     assert table.key_of(("ID",)) == table.key_of(["id"]) == ("id",)
@@ -66,7 +66,7 @@ def of_columns(folder: Path, *names: str, **other: object) -> TableInfo:
 def test_error_for_an_unknown_column_suggests_similar_ones(
     tmp_path: Path, columns: list[str], typed: str, hint: str
 ) -> None:
-    """If a column is unknown, the error suggests three similar ones, or lists the first twenty."""
+    """The error for an unknown column suggests three similar columns, or lists the first twenty."""
     with pytest.raises(InvalidInputError) as caught:
         resolve_column(of_columns(tmp_path, *columns), [typed])
     assert caught.value.condition == "SIEVE_UNKNOWN_COLUMN"
@@ -76,9 +76,9 @@ def test_error_for_an_unknown_column_suggests_similar_ones(
 def test_column_case_counts_only_in_case_sensitive_sessions(
     tmp_path: Path,
 ) -> None:
-    """Unless the session is case-sensitive, names of columns match in any letter case.
+    """Column names match in any letter case, except in a case-sensitive session.
 
-    Partition columns, and the column of corrupt records, are refused.
+    An index cannot have a partition column, or the column of corrupt records.
     """
     table = of_columns(
         tmp_path, "Id", "_corrupt", partition_columns=("Day",), corrupt_column="_Corrupt"
@@ -113,7 +113,7 @@ class Refusing(Access):
 
 
 def test_unregister_removes_only_its_own_registration(tmp_path: Path) -> None:
-    """`unregister` removes only the given registration; a missing registration is no error."""
+    """`unregister` removes only the given registration, and ignores a missing registration."""
     warehouse = Warehouse(tmp_path / "shop")
     warehouse.create_table("t", [[1]])
     table = PlainTable(warehouse, "t", no_fault)

@@ -30,7 +30,7 @@ def _layout(spans: list[tuple[int, int, int]], n_files: int) -> FileLayout:
 def test_files_are_numbered_by_their_least_key() -> None:
     """Files are numbered in the order of their least keys.
 
-    Files without a key are counted and not drawn.
+    The picture counts files without a key, but does not draw them.
     """
     layout = _layout([(50, 99, 0), (0, 9, 2), (40, 49, 2)], 4)
     assert layout.paths == ("f2", "f0")
@@ -40,7 +40,7 @@ def test_files_are_numbered_by_their_least_key() -> None:
 
 
 def test_a_picture_shows_the_share_of_each_cell() -> None:
-    """A cell is darker if a file covers more of it; even a single key is visible.
+    """A cell is darker if a file covers more of the cell. Even a single key is visible.
 
     If several files share a row of pixels, the row shows their mean.
     """
@@ -65,7 +65,7 @@ def test_reads_are_means_over_covered_keys() -> None:
 
 
 def test_the_whole_domain_can_be_drawn() -> None:
-    """If a picture extends from the least to the greatest code, no integer overflows."""
+    """No integer overflows in a picture from the least to the greatest code."""
     layout = _layout([(LEAST, GREATEST, 0), (GREATEST, GREATEST, 1), (LEAST, LEAST, 2)], 3)
     assert layout.axis.code(0) == LEAST
     assert layout.axis.code(1) == GREATEST
@@ -84,7 +84,7 @@ def test_crowded_keys_are_spread() -> None:
 def test_a_column_of_few_values_is_mostly_dark(apart: int) -> None:
     """If each file contains each value, gaps between values get little of the picture's width.
 
-    Codes of texts can span so wide a range that a float cannot distinguish adjacent codes.
+    Codes of texts can span a wide range, in which a float cannot distinguish adjacent codes.
     """
     layout = _layout([(apart * k, apart * k, file) for k in range(4) for file in range(3)], 3)
     assert not layout.axis.even
@@ -104,7 +104,7 @@ def test_labels_are_keys_that_occur() -> None:
 def test_label_of_a_text_ends_at_the_first_difference() -> None:
     """The label of a text ends where the text differs from its neighbours.
 
-    The characters after this position may belong to no key.
+    Later characters of the label might belong to no key.
     """
     keys = ["AIR", "FOB", "RAIL", "REG @", "TRUC@", "TRUCK"]
     assert shortened(keys, keys) == ["AIR", "FOB", "RAI…", "REG…", "TRUC@", "TRUCK"]
@@ -116,7 +116,7 @@ def test_label_of_a_text_ends_at_the_first_difference() -> None:
 
 
 def test_labels_of_texts_are_beginnings_of_keys() -> None:
-    """If an entry begins below its only key, its label is the common beginning of both ends."""
+    """The label of an entry that begins below its only key is the common start of both ends."""
     begin, end, last = 10**15, 10**15 + 9, 10**15 + 20
     texts = {0: "Delft", begin: "Utrd@", end: "Utrecht", last: "Utrf"}
     layout = _layout([(0, 0, 0), (begin, end, 0), (begin, last, 1)], 2)
@@ -126,7 +126,7 @@ def test_labels_of_texts_are_beginnings_of_keys() -> None:
 
 
 def test_picture_has_lines_for_equality_and_ranges() -> None:
-    """If an index has a map, the picture has a line for = and IN, and another for ranges."""
+    """For an index with a map, the picture has a line for = and IN, and a line for ranges."""
     figure = draw(_layout([(0, 9, 0), (5, 20, 1)], 2), [], str, {"exact": 1.0, "map": 1.25})
     texts = [text.get_text() for text in figure.axes[2].get_legend().get_texts()]
     assert "by the index, for ranges" in texts
@@ -175,7 +175,7 @@ def test_names_and_keys_are_no_formulas() -> None:
     ],
 )
 def test_label_ends_before_unreadable_bytes(key: str, label: str) -> None:
-    """A label ends before unreadable bytes, which a code can contain if it is not a key."""
+    """A code that is no key can contain unreadable bytes; a label ends before them."""
     figure = draw(_layout([(0, 9, 0), (5, 20, 1)], 2), [], lambda _code: key, {})
     assert {text.get_text() for text in figure.axes[2].get_xticklabels()} == {label}
 
@@ -229,7 +229,7 @@ def test_title_has_column_files_rows_and_bytes(monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_title_has_reads_advice_and_stale_files(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The title has the reads for a key, the advice, and how many files are undrawn or stale."""
+    """The title shows the reads for a key, the advice, and the counts of undrawn or stale files."""
     kinds = [Expected(kind, 1.25, 1.0, 9.5, 1e6, 1e6) for kind in ("absent", "present", "range")]
     described = DESCRIBED | {
         "bytes as share of column": "0.1%",
@@ -263,7 +263,7 @@ def test_title_has_reads_advice_and_stale_files(monkeypatch: pytest.MonkeyPatch)
 
 
 def test_summary_names_the_three_widest_files(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The summary names the three widest files without folders; the widest is first."""
+    """The summary names the three widest files, widest first, without their folders."""
     low, high, location = np.array([(0, 9, 0), (10, 12, 1), (20, 25, 2), (30, 39, 3)]).T
     version = replace(
         _version(),

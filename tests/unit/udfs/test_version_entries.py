@@ -1,4 +1,4 @@
-"""A version's entries, for the current files of its table; no test needs Spark."""
+"""Tests a version's entries for the current files of its table, without Spark."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def _build(warehouse: Warehouse, *statements: str) -> None:
 
 
 def test_entries_of_later_runs_belong_to_their_own_files(tmp_path: Path) -> None:
-    """If a version has several runs, the entries of each run name the files of this run.
+    """The entries of each run name the run's files, even if a version has several runs.
 
     A file that was removed from the table keeps its slot and has no entry.
     """
@@ -59,7 +59,7 @@ def test_entries_of_later_runs_belong_to_their_own_files(tmp_path: Path) -> None
 def test_name_of_a_range_includes_its_offset(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The name of a range contains its offset, unless the file has only this range."""
+    """The name of a range contains the offset, unless the file has only one range."""
     monkeypatch.setattr(fake_spark, "RANGE_BYTES", 4)
     warehouse = Warehouse(tmp_path)
     warehouse.create_table("t", [[*range(10, 15)], [90]])
@@ -69,7 +69,7 @@ def test_name_of_a_range_includes_its_offset(
 
 
 def test_map_has_no_entries_to_draw(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A map has no entries that can be drawn, because its hashes have no order."""
+    """Hashes have no order, so a map has no entries for a picture."""
     warehouse = Warehouse(tmp_path)
     warehouse.create_table("t", [[1], [5]])
     _build(warehouse, "CREATE SIEVE INDEX v ON t (id)")

@@ -31,9 +31,9 @@ ID, DAY = ("id",), ("day",)
     ],
 )
 def test_share_of_files_that_a_scan_still_reads(use: ColumnUse, files: float, share: float) -> None:
-    """With an index, a scan reads one file per value; for ranges, Selinger's selectivities apply.
+    """With an index, a scan reads one file per value. For ranges, Selinger's selectivities apply.
 
-    If an index does not help a scan, the scan reads all files.
+    A scan without a useful index reads all files.
     """
     assert use.share_left(files) == share
 
@@ -51,7 +51,7 @@ def test_and_keeps_the_narrowest_use() -> None:
 
 
 def test_and_of_lists_keeps_the_shorter() -> None:
-    """If AND joins two lists of values of one column, the shorter list counts, in either order."""
+    """If AND joins two value lists of one column, the shorter list counts, in any order."""
     lists = [{ID: ColumnUse(Kind.IN, 5)}, {ID: ColumnUse(Kind.IN, 2)}]
     assert all_of(lists) == all_of(lists[::-1]) == {ID: ColumnUse(Kind.IN, 2)}
     same = [{ID: ColumnUse(Kind.IN, 1)}, {ID: ColumnUse(Kind.EQUALS)}]
@@ -67,7 +67,7 @@ def test_two_ranges_are_one_between() -> None:
 
 
 def test_or_of_values_is_a_list() -> None:
-    """If parts of an OR compare one column with values, the numbers of values are added."""
+    """OR adds the numbers of values with which its parts compare one column."""
     assert any_of([{ID: ColumnUse(Kind.EQUALS)}, {ID: ColumnUse(Kind.IN, 2)}]) == {
         ID: ColumnUse(Kind.IN, 3)
     }
@@ -80,7 +80,7 @@ def test_or_keeps_the_widest_use() -> None:
 
 
 def test_or_of_other_columns_helps_none() -> None:
-    """If a branch of OR does not use a column, an index on that column skips no file."""
+    """If a branch of OR does not use a column, an index on the column skips no file."""
     branches = [
         {ID: ColumnUse(Kind.EQUALS), DAY: ColumnUse(Kind.NULL)},
         {DAY: ColumnUse(Kind.NULL)},
@@ -90,5 +90,5 @@ def test_or_of_other_columns_helps_none() -> None:
 
 
 def test_negation_counts_as_inequality() -> None:
-    """NOT counts as inequality, whatever predicate NOT negates, so a scan reads all files."""
+    """NOT of any predicate counts as inequality, so a scan reads all files."""
     assert negated({ID: ColumnUse(Kind.IN, 4)}) == {ID: ColumnUse(Kind.UNEQUAL)}

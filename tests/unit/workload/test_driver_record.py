@@ -27,7 +27,7 @@ def row(table: str, tree: Any, *used: str, scans: int = 1, **sums: int) -> dict[
 
 
 def _skipped(files: int) -> dict[str, int]:
-    """The columns of a record's row that describe skipped files, each of ten bytes."""
+    """The columns of a record's row about skipped files; each file has ten bytes."""
     return {"files_skipped": files, "bytes_skipped": 10 * files}
 
 
@@ -66,7 +66,7 @@ def test_each_leaf_has_its_kind(op: str, kind: Kind) -> None:
 
 
 def test_lists_have_their_number_of_values() -> None:
-    """For IN, a record contains the number of values, and not the values."""
+    """For IN, a record contains the number of values, but not the values."""
     assert tree_uses({"op": "in", "col": ["id"], "values": 7}) == {("id",): ColumnUse(Kind.IN, 7)}
     assert tree_uses({"op": "not in", "col": ["id"], "values": 7})[("id",)].kind is Kind.UNEQUAL
 
@@ -88,7 +88,7 @@ def test_constants_are_no_use_of_a_column(tree: Any) -> None:
 
 
 def test_connectives_and_unknown_parts() -> None:
-    """In an AND, the uses of all parts count; OR adds the numbers of values of the same column.
+    """In an AND, the uses of all parts count. OR adds the numbers of values of the same column.
 
     An unknown part counts as a use of each column that it names.
     """
@@ -113,7 +113,7 @@ def test_uses_of_substrings() -> None:
 
 
 def test_scans_and_the_work_of_indexes() -> None:
-    """Scans with equal filters and indexes are added up, whatever the indexes' versions."""
+    """Scans with equal filters and indexes are added up, even for different index versions."""
     found = parsed(
         3 * DAY,
         row("orders", ID, scans=2, bytes=1000, files=20),
@@ -192,7 +192,7 @@ def test_a_record_survives_its_encoding() -> None:
     ],
 )
 def test_malformed_record_is_refused(wrong: dict[str, Any]) -> None:
-    """Any user can write a record, so a malformed record is refused."""
+    """Any user can write a record, so the parser refuses malformed records."""
     assert record(row("t", ID, bytes=0)).sums
     with pytest.raises(CorruptError, match="no record of scans"):
         record(row("t", ID) | wrong)

@@ -60,14 +60,14 @@ def zstd(text: bytes) -> bytes:
 def test_each_codec_gives_the_lines(
     tmp_path: Path, name: str, pack: Callable[[bytes], bytes]
 ) -> None:
-    """The name of a log shows its codec, and logs of each codec are read, even unfinished ones."""
+    """The name of a log shows its codec. Logs of each codec are readable, even unfinished logs."""
     (tmp_path / name).write_bytes(pack(TEXT))
     assert list(read_lines(tmp_path / name)) == LINES
 
 
 @pytest.mark.parametrize("name", ["app", "app.gz", "app.zstd", "app.lz4", "app.snappy"])
 def test_an_empty_log_has_no_lines(tmp_path: Path, name: str) -> None:
-    """If Spark has created a log but written no event yet, the log has no lines."""
+    """A new log in which Spark has written no event has no lines."""
     pack = {"app.gz": gzip.compress, "app.zstd": zstd}.get(name, bytes)
     (tmp_path / name).write_bytes(pack(b""))
     assert list(read_lines(tmp_path / name)) == []
@@ -87,7 +87,7 @@ def test_an_empty_log_has_no_lines(tmp_path: Path, name: str) -> None:
     ],
 )
 def test_damaged_log_raises_an_error_with_its_name(tmp_path: Path, name: str, text: bytes) -> None:
-    """If a log is truncated or damaged, the error names the file."""
+    """The error for a truncated or damaged log names the file."""
     (tmp_path / name).write_bytes(text)
     lines = read_lines(tmp_path / name)
     with pytest.raises(CorruptError, match=name):
@@ -102,7 +102,7 @@ def test_lines_before_the_damage_are_read(tmp_path: Path) -> None:
 
 
 def test_lines_before_the_end_of_an_unfinished_frame_are_read(tmp_path: Path) -> None:
-    """If the last frame is unfinished, as in a log in progress, its complete lines are read."""
+    """The last frame of a log in progress is unfinished; its complete lines are readable."""
     lines = [b"%d\n" % n for n in range(20_000)]
     whole = bytes(pa.compress(b"".join(lines), codec="zstd"))
     (tmp_path / "app.zstd.inprogress").write_bytes(whole[:-10])
@@ -114,7 +114,7 @@ def test_lines_before_the_end_of_an_unfinished_frame_are_read(tmp_path: Path) ->
 
 
 def test_lzf_is_refused(tmp_path: Path) -> None:
-    """A log with the extension lzf is refused before its content is read."""
+    """The reader refuses a log with the extension lzf, and does not read its content."""
     (tmp_path / "app.lzf").write_bytes(b"ZV")
     with pytest.raises(UnsupportedError, match="LZF"):
         list(read_lines(tmp_path / "app.lzf"))

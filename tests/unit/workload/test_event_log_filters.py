@@ -184,7 +184,7 @@ def test_names_with_dots_blanks_and_back_ticks() -> None:
     ],
 )
 def test_truncated_or_unbalanced_filters_are_refused(pushed: str) -> None:
-    """If a list of filters is truncated or has unbalanced brackets, all of it is refused."""
+    """The parser refuses a list of filters that is truncated or has unbalanced brackets."""
     with pytest.raises(UnreadableFilterError):
         uses(pushed)
 
@@ -230,12 +230,12 @@ def test_column_beyond_a_truncated_schema_needs_a_filter() -> None:
     ],
 )
 def test_functions_of_a_column_are_ranges(data: str, kind: Kind | None) -> None:
-    """Spark does not push down monotone functions of a column; these functions count as ranges."""
+    """Spark does not push down monotone functions of a column. Such functions count as ranges."""
     assert uses("[]", data) == ({} if kind is None else {("ts",): ColumnUse(kind)})
 
 
 def test_a_cast_of_a_string_is_no_range() -> None:
-    """A cast from string to number is no range, because numbers sort differently as strings.
+    """A cast from string to number is no range, because strings of digits do not sort as numbers.
 
     If the schema is truncated before a column, the column's type is unknown.
     """
@@ -258,7 +258,7 @@ def test_a_cast_of_a_string_is_no_range() -> None:
     ],
 )
 def test_levels_are_bounded(before: str, after: str, kind: Kind) -> None:
-    """If a filter is nested too deeply, its list is refused without a stack overflow."""
+    """The parser refuses a list with a deeply nested filter, without a stack overflow."""
 
     def nested(levels: int) -> str:
         return before * levels + "IsNull(id)" + after * levels
@@ -270,7 +270,7 @@ def test_levels_are_bounded(before: str, after: str, kind: Kind) -> None:
 
 
 def test_long_hostile_text_is_read_in_time() -> None:
-    """Whatever the constants, the time to read filters is linear in their length."""
+    """The time to read filters is linear in their length, for any constants."""
     start = time.monotonic()
     filler = ", (cast(" * 50_000
     assert uses("[IsNull(id)]", f"[(name#1 = {filler})]") == {("id",): ColumnUse(Kind.NULL)}
@@ -280,7 +280,7 @@ def test_long_hostile_text_is_read_in_time() -> None:
 
 
 def test_parts_of_a_variant_are_no_columns() -> None:
-    """A plan shows no paths in a VARIANT, so predicates on its parts are not uses of a column."""
+    """A plan shows no paths in a VARIANT, so predicates on VARIANT parts are no column uses."""
     pushed, filters = "[EqualTo(v.`0`,7), GreaterThan(id,3)]", "[(v#1.0 = 7), (id#2L > 3)]"
     schema = ScanSchema("struct<id:bigint,v:struct<0:int>>", filters)
     assert column_uses(pushed, filters, schema) == {("id",): ColumnUse(Kind.RANGE)}

@@ -1,4 +1,4 @@
-"""Scans of Iceberg tables in event logs: the texts of Iceberg 1.12 on Spark 3.5 and 4.1."""
+"""Tests scans of Iceberg tables in event logs, with texts of Iceberg 1.12 on Spark 3.5 and 4.1."""
 
 from __future__ import annotations
 
@@ -112,7 +112,7 @@ def test_filters(filters: str, expected: dict[str, ColumnUse]) -> None:
      "(id = 5 XOR id = 6)", "NOT (" * 300 + "id = 5" + ")" * 300],
 )  # fmt: skip
 def test_unreadable_filters(filters: str) -> None:
-    """Filters in another form raise an error, and the scan reports the problem."""
+    """Filters in an unknown form raise an error, and the scan reports the problem."""
     with pytest.raises(UnreadableFilterError):
         iceberg_uses(filters)
     one = scan(filters)
@@ -120,7 +120,7 @@ def test_unreadable_filters(filters: str) -> None:
 
 
 def test_a_constant_is_no_column() -> None:
-    """A part of a constant that looks like a filter is no use of a column."""
+    """A constant with a part like a filter is no use of a column."""
     assert scan("s = 'x', secret = 'y'").uses == {("s",): use(Kind.EQUALS)}
 
 
@@ -141,7 +141,7 @@ def test_filters_that_only_spark_evaluates() -> None:
 
 
 def test_a_constant_with_brackets_hides_only_the_other_filters() -> None:
-    """If a constant has brackets, the filters that Iceberg evaluates are still uses of columns."""
+    """Filters that Iceberg evaluates are uses of columns even if a constant has brackets."""
     one = scan("s = 'd (e'", above="((s#2 = d (e) AND (lower(s#2) = x))")
     assert (one.uses, one.unread) == ({("s",): use(Kind.EQUALS)}, (Unread.FILTER,))
 
@@ -154,7 +154,7 @@ def test_the_operands_of_an_and() -> None:
 
 
 def test_truncated_columns() -> None:
-    """If a scan's columns are truncated, the columns of filters count, and the scan reports it."""
+    """If a scan's columns are truncated, the columns of filters count, and the scan says so."""
     columns = "[id#1L, ... 30 more fields]"
     one = scan("s = 'x', id = 5", above="((s#2 = x) AND (id#1L = 5))", columns=columns)
     assert one.uses == {("s",): use(Kind.EQUALS), ("id",): use(Kind.EQUALS)}

@@ -83,14 +83,14 @@ def test_a_scan_below_other_nodes() -> None:
 def test_the_table_of_a_scan(name: str, told: Any) -> None:
     """Only scans of tables in the session catalog have names.
 
-    Any other scan reports why it has no name.
+    Other scans report why they have no name.
     """
     one = the_one(scan(name=name))
     assert (one.table or one.unread) == (told if isinstance(told, tuple) else (told,))
 
 
 def test_other_leaves_are_no_scans() -> None:
-    """Nodes that read no files of tables, such as local or cached tables, are no scans."""
+    """Plan nodes that read no table files, such as local or cached tables, are no scans."""
     for name in ("LocalTableScan", "Scan In-memory table t", "Scan OneRowRelation", "Range (1)"):
         assert scans_of(node(name)) == []
 
@@ -103,7 +103,7 @@ def test_scan_with_an_unreadable_filter_reports_it() -> None:
 
 
 def test_scan_that_is_shown_twice_counts_once() -> None:
-    """A reused exchange or subquery, whose metrics are the same, counts once.
+    """A reused exchange or subquery, with the same metrics, counts once.
 
     Scans without metrics count separately.
     """
@@ -115,7 +115,7 @@ def test_scan_that_is_shown_twice_counts_once() -> None:
 
 
 def join(text: str, *, filtered: bool = True, partition: str = "[]") -> dict[str, Any]:
-    """A join whose left side is orders, and whose right side is customers."""
+    """A join with orders on the left and customers on the right."""
     customers = scan(
         "[EqualTo(city,x)]" if filtered else "[IsNotNull(id)]",
         name="Scan parquet shop.customers",
@@ -145,7 +145,7 @@ def join(text: str, *, filtered: bool = True, partition: str = "[]") -> dict[str
     ],
 )  # fmt: skip
 def test_keys_of_joins(text: str, expected: ColumnUse | None) -> None:
-    """If a join broadcasts a filtered side, its keys are a use of the column on the other side."""
+    """The keys of a filtered broadcast side are a use of the column on a join's other side."""
     orders = next(one for one in scans_of(join(text)) if one.table == ("shop", "orders"))
     assert orders.uses == ({} if expected is None else {CUSTOMER: expected})
 
@@ -158,7 +158,7 @@ def test_each_key_of_a_join_is_a_use_of_its_column() -> None:
 
 
 def test_a_side_without_a_filter_picks_no_files() -> None:
-    """A join is not a use of a column if the broadcast side has no filter: its keys probably match.
+    """A join is no use of a column if the broadcast side has no filter, as all keys may match.
 
     A filter on partitions counts as a filter.
     """
@@ -169,7 +169,7 @@ def test_a_side_without_a_filter_picks_no_files() -> None:
 
 
 def test_keys_of_a_broadcast_left_side_use_the_right_column() -> None:
-    """If the left side is broadcast, its keys are a use of the right side's column."""
+    """The keys of a broadcast left side are a use of the right side's column."""
     text = "BroadcastHashJoin [id#20L], [customer#11L], Inner, BuildLeft, false"
     turned = join(text)
     turned["children"].reverse()
@@ -197,6 +197,6 @@ def test_a_predicate_counts_before_the_order() -> None:
 
 
 def test_keys_are_found_if_the_output_is_truncated() -> None:
-    """If a plan truncates the columns of a scan, a column of its filter is still found."""
+    """Even if a plan truncates a scan's columns, a column of the scan's filter is found."""
     wide = scan(columns="a#1, ... 30 more fields", data="[isnotnull(id#10L)]")
     assert the_one(node("TakeOrderedAndProject", TOP, wide)).uses == {ID: ColumnUse(Kind.TOP)}

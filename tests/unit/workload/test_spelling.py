@@ -30,7 +30,7 @@ from sql_ext.statements.parser import parse_statement
     ],
 )
 def test_names_are_quoted_only_if_necessary(parts: tuple[str, ...], text: str) -> None:
-    """Names are quoted unless they are plain words and not keywords."""
+    """Names need no quotes if they are plain words and no keywords. All other names are quoted."""
     assert spelled(parts) == text
 
 
@@ -61,7 +61,7 @@ def test_statement_can_name_the_index() -> None:
 
 
 def test_statements_parse_back_to_the_names() -> None:
-    """Generated statements parse back to the same names, whatever their characters."""
+    """Generated statements parse back to the same names, for names of any characters."""
     table, column = ("my db", "ta`ble"), ("s", "a.b; DROP")
     created = parse_statement(create_statement(table, column))
     assert (created.table.parts, created.columns[0].parts) == (table, column)

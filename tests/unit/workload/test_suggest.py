@@ -27,7 +27,7 @@ def test_scans_with_the_same_columns_form_one_group() -> None:
 
 
 def test_files_are_those_of_one_scan() -> None:
-    """If several scans are added at once, each scan is expected to read one file per value."""
+    """If a record adds several scans at once, the estimate for each scan is one file per value."""
     work = Workload()
     work.add(ORDERS, {ID: EQUALS}, 1000, 40, scans=4)
     (group,) = work
@@ -68,7 +68,7 @@ def test_saving_below_a_hundredth_is_not_suggested() -> None:
 
 
 def test_unsupported_kinds_are_not_suggested() -> None:
-    """For inequality, and for scans that read no bytes, no index is suggested."""
+    """There is no suggestion for inequality, or for scans that read no bytes."""
     work = Workload()
     work.add(ORDERS, {ID: ColumnUse(Kind.UNEQUAL)}, 10_000, 10)
     work.add(ITEMS, {ID: EQUALS}, 0, 0)
@@ -95,7 +95,7 @@ def test_suggestion_counts_all_scans_by_kind() -> None:
 
 
 def test_ties_are_in_the_order_of_names() -> None:
-    """If savings are equal, suggestions are in the order of names, whatever the scans' order."""
+    """Suggestions with equal savings are in the order of names, for any order of the scans."""
     work = Workload()
     work.add(ORDERS, {NOTE: EQUALS}, 100, 10)
     work.add(ORDERS, {ID: EQUALS}, 100, 10)
@@ -108,7 +108,7 @@ def test_ties_are_in_the_order_of_names() -> None:
 
 
 def test_result_of_a_test_replaces_the_estimate() -> None:
-    """The result of a column's test replaces the estimate; an untested column is not suggested.
+    """A column's test replaces the estimate. Sieve does not suggest an untested column.
 
     If a test finds a value in three of twenty files, the suggestion expects 1.5 of ten files.
     """
@@ -128,7 +128,7 @@ def test_result_of_a_test_replaces_the_estimate() -> None:
 
 
 def test_untested_columns_are_suggested_by_their_bounds() -> None:
-    """A column in `untested` needs no test; any other column without a test is not suggested."""
+    """A column in `untested` needs no test. Other columns without a test are not suggested."""
     work = Workload()
     work.add(ORDERS, {ID: EQUALS, DAY: EQUALS}, 1000, 10)
     tests = {(ORDERS, DAY): ColumnTest(Benefit.CANNOT, 10, 10.0, 10.0, 3.0)}
@@ -141,7 +141,7 @@ def test_untested_columns_are_suggested_by_their_bounds() -> None:
 def test_scans_before_an_index_count_as_they_would_read_today(
     used: tuple[str, ...], saved: list[int]
 ) -> None:
-    """If scans did not consult a newer index, its test shows how much they would read today.
+    """If scans are older than an index, a test of the index shows what they would read today.
 
     The scans read 750 of 1000 bytes with the index on `id`, and 500 with an index on `day`.
     """
@@ -157,7 +157,7 @@ def test_scans_before_an_index_count_as_they_would_read_today(
 
 @pytest.mark.parametrize(("of_id", "expected"), [(1.09, ID), (1.11, ("", "(day, id)"))])
 def test_tuple_must_save_more_than_its_columns(of_id: float, expected: tuple[str, ...]) -> None:
-    """A tuple is suggested if it saves a hundredth of the bytes more than the best column."""
+    """A suggested tuple saves at least a hundredth of the bytes more than the best column."""
     work = Workload()
     work.add(ORDERS, {ID: EQUALS, DAY: EQUALS}, 1000, 10)
     tests = {
@@ -197,7 +197,7 @@ def test_result_of_a_test_applies_to_each_kind_of_use(kind: Kind, after: float) 
 def test_index_helps_if_it_reads_at_most_half(reads: float, least: float, found: Benefit) -> None:
     """An index helps if queries with it read at most half of the table.
 
-    If queries with the best index would read more than half, the options of an index do not matter.
-    If queries with the best index would read all, no index can help.
+    If queries with the best index would read more than half of the table, an index's options do not
+    matter. No index can help if queries with the best index would read the whole table.
     """
     assert benefit_of(reads, least, 100) == found

@@ -12,7 +12,7 @@ EQUALS, IN, RANGE = ColumnUse(Kind.EQUALS), ColumnUse(Kind.IN, 3), ColumnUse(Kin
 
 
 def added(group: ScanGroup) -> dict[str, tuple[Kind, float]]:
-    """The tuples of a group, each with its kind of use and its lower bound in bytes."""
+    """The tuples of a group, with their kinds of use and lower bounds in bytes."""
     return {key[1]: (group.kinds[key], group.left[key]) for key in group.kinds if names_of(key)}
 
 
@@ -43,7 +43,7 @@ def test_tuples_of_columns_that_scans_compare(
 
 
 def test_tuple_serves_scans_that_compare_more_columns() -> None:
-    """A group of scans also uses the tuples that other groups of the same table compare."""
+    """A group of scans also uses the tuples of other groups of scans of the same table."""
     work = Workload()
     work.add(ORDERS, {A: EQUALS, B: EQUALS, C: EQUALS}, 1000, 10)
     work.add(ORDERS, {A: EQUALS, B: EQUALS}, 50, 10)
@@ -59,7 +59,7 @@ def test_tuple_serves_scans_that_compare_more_columns() -> None:
 
 @pytest.mark.parametrize("key", [("", "(a, b)"), ("", "(b, a)")])
 def test_indexed_tuple_is_not_added(key: Column) -> None:
-    """An index on the same columns in any order makes a further tuple needless."""
+    """If an index has the same columns in any order, a further tuple is needless."""
     work = Workload()
     work.add(ORDERS, {A: EQUALS, B: EQUALS}, 1000, 10)
     assert [added(group) for group in with_tuples(work, {(ORDERS, key)})] == [{}]
@@ -89,5 +89,5 @@ def test_tuple_of_a_record_is_the_same_in_any_order() -> None:
     ],
 )
 def test_names_of_a_key(key: Column, names: set[str] | None) -> None:
-    """Only the key of a tuple has several names."""
+    """A key with several names is the key of a tuple."""
     assert names_of(key) == names
