@@ -116,7 +116,7 @@ def _text(value: Any) -> str:
 
 
 def columns_of(path: Path) -> tuple[str, ...]:
-    """The columns to read from a file: all columns of its schema, and the missing ``absent``."""
+    """The columns to read from a file: all its columns, and the missing column ``absent``."""
     reader = parquet.read_schema(path) if path.suffix == ".parquet" else orc.ORCFile(path).schema
     return (*reader.names, "absent")
 

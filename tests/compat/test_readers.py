@@ -140,7 +140,7 @@ def test_other_lines_share_no_index() -> None:
 
 
 def test_readers_of_batches_and_of_rows_agree_in_orc() -> None:
-    """ORC's batch reader and its row reader return equal values, so a setting may select either."""
+    """ORC's batch reader and row reader return equal values, so settings may select any of them."""
     for file, hows in GOLDEN.items():
         if file.endswith(".orc"):
             for how, columns in hows.items():

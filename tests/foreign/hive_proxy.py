@@ -39,7 +39,7 @@ class Watcher(Protocol):
     """The callbacks that a test implements. The proxy calls them while the client waits."""
 
     def before(self, statement: str) -> None:
-        """Is called after a client has sent a statement, but before the server receives it."""
+        """Is called when a client has sent a statement that the server has not yet received."""
 
     def after(self, statement: str, rows: list[Row] | StatementError) -> None:
         """Is called with a statement's rows or error, after the client has closed the statement."""

@@ -29,7 +29,7 @@ def digest(script: Script) -> str:
 
 
 def is_proven(script: Script) -> bool:
-    """Returns whether the file as it is now has passed in the mode ``off`` on this Spark."""
+    """Returns whether the present file has passed in the mode ``off`` on this Spark."""
     return script.name not in EVERY_MODE and read_record().get(script.name) == digest(script)
 
 

@@ -122,7 +122,7 @@ def every(request: pytest.FixtureRequest) -> int | None:
 def test_same_rows_in_every_mode(
     script: Script, mode: str, each: int, every: int | None, request: pytest.FixtureRequest
 ) -> None:
-    """In each mode, a statement returns the expected rows, and reads as few files as annotated."""
+    """In each mode, a statement returns the expected rows and reads the annotated files."""
     regenerate = mode == "off" and request.config.getoption("regenerate")
     connect: Connect = request.getfixturevalue("thrift" if mode == "thrift" else "spark")
     # Files of `EVERY_MODE` contain statements about all earlier scans, so a run must not omit a

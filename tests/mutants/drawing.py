@@ -115,7 +115,7 @@ class _Bare(ast.NodeTransformer):
         return self.generic_visit(node)
 
     def visit_ClassDef(self, node: ast.ClassDef) -> ast.AST:
-        """Removes decorators of subclasses without fields: the base class makes them records."""
+        """Removes needless decorators: the base class makes subclasses without fields records."""
         if node.bases and not any(isinstance(part, ast.AnnAssign) for part in node.body):
             node.decorator_list = []
         return self.generic_visit(node)
@@ -142,7 +142,7 @@ def _same_program(one: str, other: str) -> bool:
 
 
 def _line(source: str, changed: str, line: int) -> str:
-    """The text of the first line that differs. If no line differs, the text of line ``line``."""
+    """The text of the first line that differs. For equal sources, the text of line ``line``."""
     lines = zip(source.splitlines(), changed.splitlines(), strict=False)
     differing = (new for old, new in lines if old != new)
     return next(differing, changed.splitlines()[line - 1]).strip()

@@ -1,4 +1,4 @@
-"""Sends generated columns through all steps of a build; no query misses a file with a match.
+"""Sends generated columns through all steps of a build. No query misses a file with a match.
 
 The tests cover every shape, type, encoder and budget. The queries look for keys, neighbours of
 keys, codes in gaps, values beyond both ends, ranges and lists. The tests compute the expected files
@@ -30,7 +30,7 @@ from tests.generated_values import KINDS, image, ordered
 SIZES = st.sampled_from([0, 1, 1000, 1 << 40])
 BUDGETS = st.sampled_from([1, 100, 64 << 10])
 FEW = np.uint64(3)
-"""The number of different hashes in tests in which values must share hashes."""
+"""If values must share hashes, a test has this number of different hashes."""
 
 
 def is_nan(value):
@@ -41,7 +41,7 @@ def is_nan(value):
 def hashed(kind, values):
     """Returns Spark's hashes of the values in a file.
 
-    Types with exact codes do not need these hashes.
+    Types with exact codes do not need hashes.
     """
     if kind.of_bytes:
         images = [b"" if v is None else image(v) for v in values]
@@ -98,7 +98,7 @@ def made(data, kind, files, shape, hashes=hashed, **more):
 
 
 def files_with_a_match(built, tree):
-    """Returns the files in which, according to the index, a comparison can be true."""
+    """Returns the files in which a comparison can be true, according to the index."""
     return set(np.flatnonzero(built.keep(key_ranges(parse(tree), built.encoder))).tolist())
 
 
@@ -155,7 +155,8 @@ def exact_bounds(encoded):
 def check_extents(kind, files, built):
     """Checks each file's first key in ascending and in descending order.
 
-    In each order, no key of a file precedes the stored first key, and no stored count is too high.
+    In each order, the stored first key precedes all keys of a file, and stored counts are low
+    enough.
     """
     n = len(files)
     keyed = built.rows - built.nulls - built.nans
@@ -233,7 +234,7 @@ def test_values_that_share_a_hash_lose_nothing(column, data):
 
 
 def odd_columns(kind):
-    """Unusual columns, such as columns of NULLs; each key of the dict names what is unusual."""
+    """Unusual columns, such as columns of NULLs. The key of an entry names the unusual property."""
     nans = [v for v in kind.values if is_nan(v)]
     low, high = (at(kind.values, key=ordered) for at in (min, max))
     cases = {
@@ -253,7 +254,7 @@ def odd_columns(kind):
 
 
 FAMILIES = ("boolean", "bigint", "double", "decimal(38,3)", "string")
-"""One type for each kind of key code, because all shapes except maps depend only on key codes.
+"""One type for each kind of key code. All shapes except maps depend only on key codes.
 
 Maps depend on hashes of values, so the test builds maps for every type.
 """
@@ -269,10 +270,10 @@ Maps depend on hashes of values, so the test builds maps for every type.
     ],
 )
 def test_odd_columns_lose_nothing(kind, shape):
-    """If a column has only one value, one file or no row, queries find each file with a match.
+    """Queries find each file with a match, even if a column has one value, one file or no row.
 
-    Queries also find each file with a match if all values are NULL, NaN or ends of the domain, or
-    if all files have equal values.
+    Queries also find each file if all values are NULL, NaN or ends of the domain. They also find
+    each file if all files have equal values.
     """
     for files in odd_columns(kind).values():
         arrays = [kind.column(file) for file in files]
@@ -308,7 +309,7 @@ DISTRIBUTIONS = {
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("name", DISTRIBUTIONS)
 def test_every_key_of_a_distribution_is_found(name, shape):
-    """Look-ups find each key; the test also looks up nearby keys, gaps, and codes past both ends.
+    """Look-ups find each key. The test also looks up nearby keys, gaps, and codes past both ends.
 
     The test uses three budgets.
     """
@@ -325,7 +326,7 @@ def test_every_key_of_a_distribution_is_found(name, shape):
 @pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", DISTRIBUTIONS)
 def test_budget_auto_loses_no_key_at_any_price(name):
-    """With the budget `auto`, a build loses no key at any price.
+    """With the budget `auto`, a build loses no key at any price per byte.
 
     The test also divides the domain between several tasks.
     """
@@ -360,7 +361,7 @@ def test_full_budget_returns_only_files_with_the_key(shape):
 @pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", DISTRIBUTIONS)
 def test_an_entry_in_several_segments_counts_its_keys_once(name):
-    """If an entry is split between two segments, the run still counts each key of the entry once.
+    """A run counts each key of an entry once, even if the entry is split between two segments.
 
     In this test, each segment ends after a few entries.
     """

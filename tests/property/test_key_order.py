@@ -1,4 +1,4 @@
-"""Codes of generated values sort as the values do, and a literal has the code of an equal value."""
+"""Codes of generated values sort as the values. A literal has the code of an equal value."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def assert_ordered(pairs, *, exact):
 @given(st.lists(st.floats(allow_nan=False), min_size=1), st.sampled_from([32, 64]))
 @example([0.0, -0.0, math.inf, -math.inf, 5e-324, -5e-324, 2.0**53, 2.0**53 + 2], 64)
 def test_float_codes_are_ordered_exactly(values, bits):
-    """Codes of floats sort exactly as the floats do; -0.0 equals 0.0."""
+    """Codes of floats sort exactly as the floats. -0.0 equals 0.0."""
     with np.errstate(over="ignore"):
         array = np.array(values, np.float32 if bits == 32 else np.float64)
     encoder = Encoder("float" if bits == 32 else "double")
@@ -48,7 +48,7 @@ def test_float_codes_are_ordered_exactly(values, bits):
 
 @given(st.data(), st.integers(1, 38))
 def test_decimal_codes_are_ordered(data, precision):
-    """Codes keep the order of decimals; up to 18 digits, different decimals have unequal codes."""
+    """Codes keep the order of decimals. Up to 18 digits, different decimals have unequal codes."""
     end = 10**precision - 1
     near = st.builds(
         lambda power, off, sign: sign * max(0, min(end, (1 << power) + off)),
@@ -99,7 +99,7 @@ def test_byte_codes_are_ordered_under_any_split_points(data):
 @given(st.lists(BYTES, min_size=1), BYTES, st.integers(1, 1 << 40))
 @settings(max_examples=300)
 def test_byte_codes_are_ordered_under_chosen_split_points(values, start, rows):
-    """If a sample determines the encoder, codes keep the order of all values, sampled or not."""
+    """An encoder from a sample keeps the order of all values, even of values outside the sample."""
     sample = pa.chunked_array([pa.array(values[: len(values) // 2 + 1], pa.binary())])
     assert_codes_fit(fit_encoder("binary", sample, rows, 1 << 20), values, start)
 
@@ -119,7 +119,7 @@ def assert_codes_fit(encoder, values, start):
         low, high = encoder.starting_with(base64.b64encode(prefix).decode())
         begins = [c for v, c in zip(values, codes, strict=True) if v.startswith(prefix)]
         assert all(low <= code <= high for code in begins)
-    # Executors get only those leading bytes of a value that determine the value's code.
+    # Executors get only the leading bytes of a value that determine the value's code.
     most = encoder.leading_bytes
     for tail in (b"", b"\xff" * 200, b"\0" * 200, start * 40):
         longer = [value + tail for value in values]
@@ -178,7 +178,7 @@ def test_integers_survive(bits, data):
 
 @given(st.lists(st.one_of(st.none(), st.integers(0, (1 << 64) - 1))))
 def test_any_bits_make_a_double_or_nan(images):
-    """Every bit pattern of a double is NaN, or has the same code in a column as in a literal."""
+    """Every bit pattern of a double is NaN, or has the same code in a column and in a literal."""
     values = [None if i is None else struct.unpack("<d", struct.pack("<Q", i))[0] for i in images]
     encoder = Encoder("double")
     encoded = encoder.encode(pa.array(values, pa.float64()))

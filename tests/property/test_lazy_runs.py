@@ -79,7 +79,7 @@ def runs(draw):
 @given(runs(), st.lists(INTERVALS, max_size=6), st.data())
 @settings(max_examples=75, deadline=None)
 def test_lazy_and_eager_reading_find_the_same(files, look_ups, data):
-    """Lazy look-ups of points, ranges and lists find what look-ups in memory find.
+    """Lazy look-ups of points, ranges and lists give the same results as look-ups in memory.
 
     The order of look-ups is random, and caches are cold or warm.
     """

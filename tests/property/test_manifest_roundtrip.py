@@ -50,7 +50,7 @@ options = st.one_of(
         st.sampled_from(["1%", "0.25%", "64MB", "7B"]),
         st.integers(1, 1_000_000),
     ),
-    # Only the budget `auto` stores a price, that is, the minimum gain per byte.
+    # Only the budget `auto` stores a price (the minimum gain per byte).
     st.builds(IndexOptions, st.sampled_from(SHAPES), payback=st.integers(1, 1_000_000)),
 )
 manifests = st.builds(
@@ -146,6 +146,6 @@ def test_edits_under_a_valid_checksum(manifest: Manifest, data: st.DataObject) -
 
 @given(st.binary(max_size=300))
 def test_random_bytes(data: bytes) -> None:
-    """If a manifest consists of random bytes, the parser raises only the error for corrupt data."""
+    """For a manifest of random bytes, the parser raises only the error for corrupt data."""
     with contextlib.suppress(CorruptError):
         parse_manifest(data)

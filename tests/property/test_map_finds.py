@@ -25,7 +25,7 @@ N_LOCATIONS = st.sampled_from([1, 2, 3, 40, 1000, 100_000, (1 << 31) - 99])
 
 @st.composite
 def maps(draw):
-    """Generates the locations of each hash (one or many), and the total number of locations."""
+    """Generates one or many locations for each hash, and the total number of locations."""
     n_locations = draw(N_LOCATIONS)
     location = st.integers(0, n_locations - 1)
     several = st.one_of(
@@ -40,7 +40,7 @@ def maps(draw):
 
 
 def pairs_of(truth, *, signed=False):
-    """The arrays of hashes and locations that a build makes, sorted by hash.
+    """The arrays of hashes and locations in a build, sorted by hash.
 
     Hashes are sorted as signed or as unsigned numbers.
     """
@@ -93,7 +93,7 @@ def test_locations_are_the_union_of_matches(made, others):
 
 @given(maps())
 def test_sets_with_one_digest_stay_separate(made):
-    """If two sets of locations differ but have the same digest, the map stores both sets."""
+    """A map stores two different sets of locations even if the sets have the same digest."""
     truth, n_locations = made
     with mock.patch("sieve.segments.hash_map.posting_lists.mixed", np.zeros_like):
         segment = decode_map(build_map(*pairs_of(truth), n_locations, 4))
@@ -116,8 +116,7 @@ def test_damage_is_noticed(made, data):
         except CorruptError:
             continue
         except UnsupportedError:
-            # Sieve checks shape and layout first, because all other fields can differ in a later
-            # layout.
+            # A later layout can have other fields, so Sieve checks shape and layout first.
             assert at < 2
             continue
         raise AssertionError(at)
@@ -125,7 +124,7 @@ def test_damage_is_noticed(made, data):
 
 @given(maps(), st.data())
 def test_wrong_bytes_are_refused_or_within_bounds(made, data):
-    """If a map's checksum is right but its bytes are wrong, look-ups fail or stay in bounds."""
+    """If a map has a right checksum but wrong bytes, look-ups fail or stay in bounds."""
     truth, n_locations = made
     body = bytearray(build_map(*pairs_of(truth), n_locations, 6)[:-CHECK_BYTES])
     for _ in range(data.draw(st.integers(1, 3))):

@@ -55,7 +55,7 @@ class MemoryStore(LocalStore):
 
 
 def listed(told: list[Row]) -> Locations:
-    """A list of locations with these rows; some rows can have the same path."""
+    """A list of locations with the given rows. Several rows can have the same path."""
     columns = zip(*told, strict=True) if told else [()] * 9
     paths, states, *numbers, also = columns
     width = max(map(len, also), default=0)
@@ -76,7 +76,7 @@ def canonical_rows(by: Locations) -> Counter[Row]:
 
 @given(lists, lists)
 def test_difference_turns_one_list_into_the_other(before: list[Row], now: list[Row]) -> None:
-    """The difference of two lists turns one into the other, and contains no unchanged row."""
+    """The difference of two lists turns the first list into the second, without unchanged rows."""
     part = diff(listed(before), listed(now))
     assert canonical_rows(merge([listed(before), part])) == Counter(now)
     paths = Counter(row[0] for row in [*before, *now])
@@ -93,10 +93,10 @@ changes = st.lists(
 @settings(max_examples=60, deadline=None)
 @given(changes)
 def test_each_stored_list_reads_back_unchanged(steps: list[tuple[set[int], set[int]]]) -> None:
-    """If files and slots change between versions, each stored list is still read back unchanged.
+    """Each stored list is read back unchanged, even if files and slots change between versions.
 
-    Within a list, each part has several times as many rows as the part after it. A new version does
-    not write those parts again that the previous version already contains.
+    Within a list, each part has several times as many rows as the part after it. A new version
+    writes only parts that are not in the previous version.
     """
     store, before = MemoryStore(), NOTHING_STORED
     files: dict[int, Row] = {}

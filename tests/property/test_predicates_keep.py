@@ -1,4 +1,4 @@
-"""For generated tables and predicates, look-ups never skip a location with a matching row.
+"""For random tables and predicates, look-ups keep each location with a matching row.
 
 The test's oracle evaluates a predicate row by row in three-valued logic, with Spark's rules for
 NaN, zeros and bytes. The oracle shares no code with the evaluation under test.
@@ -36,7 +36,7 @@ class Table:
 
 
 class Column:
-    """The index of one column of the table; the column is encoded as in a build."""
+    """The index of one column of the table. The column is encoded as in a build."""
 
     null_proof = True
 
@@ -65,7 +65,7 @@ class Column:
 
 @st.composite
 def tables(draw):
-    """Tables of up to 40 rows in up to 6 locations; the two columns can contain NULL and NaN."""
+    """Tables of up to 40 rows in up to 6 locations. The two columns can contain NULL and NaN."""
     kinds = {name: draw(st.sampled_from(KINDS)) for name in ("x", "y")}
     n_locations = draw(st.integers(1, 6))
     row = st.tuples(
@@ -141,7 +141,7 @@ COMPARE = {
 def holds(tree, row):
     """Evaluates a predicate for a row: the result is TRUE, FALSE or NULL (None).
 
-    A part of the predicate that the index cannot evaluate counts as TRUE.
+    Parts of the predicate that the index cannot evaluate count as TRUE.
     """
     op, *rest = tree
     if op in ("and", "or"):
@@ -207,7 +207,7 @@ def test_no_location_with_a_wanted_row_is_dropped(data):
 
 
 class Exact:
-    """An exact index, which tests the values of each location against the key ranges."""
+    """An exact index that tests each location's values against the key ranges."""
 
     null_proof = True
 

@@ -37,7 +37,7 @@ def _make_star(lab: Lab, rng: random.Random) -> None:
     Keys can be NULL or NaN.
 
     The keys of the fact table are random, or ascend from file to file. The fact table can be
-    partitioned, and some of its files can lack an index entry.
+    partitioned, and the index can miss some of the table's files.
     """
     keys = (
         "IF(id % 41 = 0, NULL, {0}) AS k, CAST(pmod(xxhash64({0}), 900) AS INT) AS i, "
@@ -117,7 +117,7 @@ def _probe(rng: random.Random, depth: int) -> str:
 
 
 def _joined(rng: random.Random, depth: int, columns: str) -> str:
-    """A query that joins a table with dimensions, or filters rows by subqueries on dimensions."""
+    """A query that joins a table with dimensions, or filters by subqueries on dimensions."""
     source, conditions = f"({_probe(rng, depth)}) q", []
     for n in range(rng.choice((1, 1, 2, 3))):
         side = rng.choice((*DIMENSIONS, "fact")) if rng.random() < 0.9 else "fact"
@@ -166,8 +166,8 @@ def _check(lab: Lab, seed: int, queries: int) -> Counter[str]:
     """Checks that each query of a star schema returns the same rows with and without the index.
 
     Returns:
-        Three counts: queries that got values at run time, how many of these read fewer files, and
-        queries that fail in Spark itself.
+        Three counts: queries with run-time values, queries that read fewer files because of such
+        values, and queries that fail in Spark itself.
     """
     rng, found = random.Random(seed), Counter()
     with lab.database("stars"):
@@ -175,7 +175,7 @@ def _check(lab: Lab, seed: int, queries: int) -> Counter[str]:
         for number in range(queries):
             query = _query(rng)
             conf = {key: rng.choice(values) for key, values in SETTINGS.items()}
-            # Compiling a query takes longer than running it, so only one query in four is compiled.
+            # A query takes longer to compile than to run, so Spark compiles only one query in four.
             conf |= INTERPRETED if number % 4 else {}
             with lab.settings(conf):
                 before = _scans_at_run_time(lab)
@@ -212,8 +212,8 @@ def _run(lab: Lab, query: str) -> Answer | None:
 def _fails_without(lab: Lab, query: str) -> bool:
     """Runs a query several times without Sieve, and returns whether at least one run fails.
 
-    Some runs succeed: if another side of the join is first found to be empty, adaptive execution
-    drops the failing scan.
+    Some runs succeed, because adaptive execution drops the failing scan if it first finds another
+    side of the join empty.
     """
     return any(_without(lab, query) is None for _ in range(20))
 

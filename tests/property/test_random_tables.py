@@ -16,8 +16,8 @@ from spark_session import INTERPRETED, RANGES, Lab, files_read
 
 from sieve.metadata.index_options import SHAPES
 
-# Each predicate is tested together with its negation. `make test`, and the tests on the second
-# Spark version, run half as many predicates as `make test-long`.
+# Each predicate is tested together with its negation. `make test` runs half as many predicates as
+# `make test-long`, and so do the tests on the second Spark version.
 PAIRS = (
     [200]
     if pyspark.__version__.startswith("3.")
@@ -36,10 +36,10 @@ _SETTINGS = INTERPRETED | {
     "spark.sql.parquet.datetimeRebaseModeInWrite": "CORRECTED",
     "spark.sql.parquet.int96RebaseModeInRead": "CORRECTED",
     "spark.sql.parquet.int96RebaseModeInWrite": "CORRECTED",
-    # Filters that Spark pushes down into file readers follow other rules than Spark's own
-    # evaluation. ORC's pushed filter fails on a NULL in a list of days. Parquet's dictionary filter
-    # distinguishes -0.0 from 0.0, and JSON's filter never finds 14 October 1582. Without pushed
-    # filters, only the index decides which rows a query skips.
+    # In file readers, pushed filters follow other rules than Spark's own evaluation. ORC's pushed
+    # filter fails on a NULL in a list of days. Parquet's dictionary filter distinguishes -0.0 from
+    # 0.0, and JSON's filter never finds 14 October 1582. Without pushed filters, only the index
+    # decides which rows a query skips.
     "spark.sql.orc.filterPushdown": "false",
     "spark.sql.parquet.filterPushdown": "false",
     "spark.sql.csv.filterPushdown.enabled": "false",
@@ -50,7 +50,7 @@ _SETTINGS = INTERPRETED | {
 
 # One task reads each staged file, so each staged file becomes one file of the table.
 _WRITING = {"spark.sql.files.openCostInBytes": str(1 << 30)}
-# Spark runs each branch of a query as one task, whatever the size of the branch.
+# Spark runs each branch of a query as one task, for any size of the branch.
 _READING = {"spark.sql.files.openCostInBytes": "0", "spark.sql.files.minPartitionNum": "1"}
 
 
@@ -104,9 +104,9 @@ def check(lab: Lab, seed: str, table: GeneratedTable, predicates: list[str], tal
         for k, predicate in enumerate(branches):
             expected = [n for n, t in zip(numbers, truth[k], strict=True) if t]
             if found[k] != expected:
-                # Spark can evaluate the same predicate differently in WHERE and in SELECT. If the
-                # list of NOT IN contains NULL, NOT IN is false in WHERE; in SELECT, a long list
-                # gives TRUE for NaN.
+                # Spark can evaluate a predicate differently in WHERE and in SELECT. NOT IN with
+                # NULL in its list is false in WHERE. In SELECT, NOT IN with a long list is TRUE for
+                # NaN.
                 odd.add(k // 2)
                 expected = rows_where(lab, predicate)
             assert found[k] == expected, (
@@ -168,7 +168,7 @@ def run(lab: Lab, folder: Path, pairs: int, per_table: int) -> Tally:
 def test_random_predicates_find_the_same_rows(lab: Lab, tmp_path: Path, pairs: int) -> None:
     """A predicate in WHERE selects the same rows with and without the index.
 
-    For each row, either the predicate is true, or its negation is true, or both are NULL.
+    For each row, the predicate is true, or its negation is true, or both results are NULL.
     """
     tally = run(lab, tmp_path, pairs, PAIRS_PER_TABLE)
     assert tally.pairs == pairs
@@ -177,5 +177,5 @@ def test_random_predicates_find_the_same_rows(lab: Lab, tmp_path: Path, pairs: i
 
 @pytest.mark.soak
 def test_many_random_predicates_find_the_same_rows(lab: Lab, tmp_path: Path) -> None:
-    """With many more random predicates, queries still return the same rows as without the index."""
+    """For many more random predicates, queries return the same rows with and without the index."""
     assert run(lab, tmp_path, SOAK_PAIRS, SOAK_PAIRS_PER_TABLE).pairs == SOAK_PAIRS

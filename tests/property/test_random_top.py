@@ -16,7 +16,7 @@ TURNS = 2
 
 
 class Table:
-    """A table of files with ties, NULL and NaN; some files change after the index was built."""
+    """A table of files with ties, NULL and NaN. Some files change after the build of the index."""
 
     def __init__(self, lab: Lab, rng: random.Random) -> None:
         self.lab, self.rng, self.number = lab, rng, 0
@@ -80,7 +80,7 @@ def _filters(rng: random.Random) -> str:
 
 
 def _query(rng: random.Random) -> str:
-    """A top-k query with only one possible result despite ties, or a query for MIN and MAX."""
+    """A query for MIN and MAX, or a top-k query with only one possible result despite ties."""
     name = rng.choice(COLUMNS)
     column = "w.n" if name == "w" else name
     if rng.random() < 0.35:
@@ -108,7 +108,7 @@ def _check(lab: Lab, seed: int, queries: int) -> int:
             if turn:
                 table.change()
             asked = [_query(rng) for _ in range(queries // TURNS)]
-            # One union of all queries takes a fraction of the time of separate queries.
+            # A union of all queries needs a fraction of the time of separate queries.
             text = together(asked)
             adaptive = rng.choice(("true", "false"))
             with lab.setting("spark.sql.adaptive.enabled", adaptive):

@@ -1,7 +1,7 @@
-"""If byte ranges cover a file without gap or overlap, exactly one range reads each row.
+"""Byte ranges cover a file without gap or overlap. Exactly one range reads each row.
 
 Byte ranges, formats and contents are random. A range can end at any byte, for example inside a row
-group, a stripe, a line or a line break. In one test, the driver makes the ranges, which then end
+group, a stripe, a line or a line break. In one test, the driver makes the ranges. Such ranges end
 between row groups or stripes.
 """
 
@@ -103,7 +103,7 @@ def tiled(lab: Lab, kind: str, tmp_path_factory: pytest.TempPathFactory) -> Iter
 
 
 def rows(lab: Lab, tiled: Tiled, cuts: Sequence[Sequence[int]], *columns: str) -> DataFrame:
-    """Reads the rows of all files; an added column tells which range contains the row."""
+    """Reads the rows of all files. An added column names the range that contains the row."""
     numbers = [*range(len(tiled.paths))]
     frame = tiled.access.frame(
         lab.spark._jsparkSession, numbers, [], LOCATION, json.dumps([*map(list, cuts)]), "", ""
@@ -121,7 +121,7 @@ def ranges(tiled: Tiled, cuts: Sequence[Sequence[int]]) -> list[tuple[str, int, 
 
 
 def random_cuts(tiled: Tiled, rng: random.Random) -> list[list[int]]:
-    """Draws cuts at random bytes; some files get many cuts, and others get none."""
+    """Draws cuts at random bytes. Some files get many cuts, and other files get no cut."""
     return [
         sorted(rng.sample(range(1, length), min(length - 1, rng.choice([0, 1, 3, 12]))))
         if length > 1
@@ -133,7 +133,7 @@ def random_cuts(tiled: Tiled, rng: random.Random) -> list[list[int]]:
 def cuts_near_lines(tiled: Tiled) -> list[list[int]]:
     """Returns cuts one byte before, at, and one byte after the start of every twentieth line.
 
-    In binary formats, each byte with the value of a line feed counts as the end of a line.
+    In binary formats, each byte with a line feed's value counts as the end of a line.
     """
     cuts = []
     for path, length in zip(tiled.paths, tiled.lengths, strict=True):
@@ -169,7 +169,7 @@ A text format has the same reader in both modes.
 def test_each_row_is_read_by_one_range(lab: Lab, kind: str, tiled: Tiled, mode: str) -> None:
     """Exactly one range reads each row: the range that contains the row's position.
 
-    The number of tasks does not change which range reads a row.
+    The number of tasks has no effect on the range that reads a row.
     """
     rng = random.Random(f"{kind} {mode}")
     index = ["_metadata.row_index"] if kind == "parquet" else []
@@ -188,7 +188,7 @@ def test_each_row_is_read_by_one_range(lab: Lab, kind: str, tiled: Tiled, mode: 
             for row in seen:
                 path, start, length = expected[row[LOCATION]]
                 assert row.file_path == path
-                # If Sieve has cut no ranges in a file, Spark may split the file anywhere.
+                # Spark may split a file anywhere if Sieve has cut no ranges in the file.
                 if length < tiled.lengths[tiled.paths.index(path)]:
                     assert (row.file_block_start, row.file_block_length) == (start, length)
 

@@ -57,7 +57,7 @@ OPTIONS = st.fixed_dictionaries(
 def pairs(draw):
     """Draws sorted (code, location, rows) tuples.
 
-    Successive codes share one location, or the locations alternate, or the locations are random.
+    Locations of successive codes are equal, alternate, or are random.
     """
     codes = sorted(draw(KEYS))
     n_locations = draw(st.sampled_from([1, 2, 3, 40]))
@@ -89,7 +89,7 @@ def cut(rows, options, size=1 << 20, batch=1 << 18):
 
 
 class Line:
-    """A segment that grows by one key at a time, as in the definition of segments."""
+    """A segment that grows key by key, as in the definition of segments."""
 
     def __init__(self, code, changes, size):
         self.first = self.last = code
@@ -145,7 +145,7 @@ def test_segments_are_those_of_the_definition(rows, options):
 
 @given(pairs(), OPTIONS, st.integers(1, 30), st.integers(1, 60))
 def test_chunks_do_not_matter(rows, options, size, batch):
-    """However a build distributes the pairs to chunks and batches, the segments are the same."""
+    """The segments are the same for any distribution of the pairs to chunks and batches."""
     whole = [encode_segment(segment) for segment in cut(rows, options)]
     dealt = [encode_segment(segment) for segment in cut(rows, options, size, batch)]
     assert whole == dealt
@@ -190,7 +190,7 @@ def blocks_of(segments):
 
 
 def look_up(chunk, intervals, n_locations=41):
-    """Returns, for each location, whether a look-up finds it."""
+    """For each location, returns whether a look-up finds the location."""
     flags = np.zeros(n_locations, np.bool_)
     asked = merge(np.array(intervals, np.int64).reshape(-1, 2))
     chunk.mark(asked, flags)
@@ -224,7 +224,7 @@ def test_look_ups_find_every_key_and_no_other_block(rows, options, data):
 
 @given(st.lists(st.integers(0, 64).flatmap(lambda bits: st.integers(0, (1 << bits) - 1))))
 def test_packed_numbers_survive(values):
-    """Packed numbers of any size are unpacked unchanged, and the reader finds the array's end."""
+    """Unpacking returns packed numbers of any size unchanged, and finds the array's end."""
     array = np.array(values, np.uint64)
     payload = pack(array)
     found, after = unpack(b"abc" + payload + b"rest", 3, len(values))

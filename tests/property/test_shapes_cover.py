@@ -1,4 +1,4 @@
-"""Look-ups lose no location of a key, whatever the keys, the shape and the cost per byte are."""
+"""For any keys, shape and cost per byte, look-ups find all locations of a key."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ def test_look_ups_find_every_location_of_every_key(table, price, codings, cut, e
 @given(pairs(), st.lists(CODES, max_size=3), st.data(), PRICES)
 @settings(max_examples=100)
 def test_stretches_planned_separately_lose_no_key(table, far, data, price):
-    """If a build divides the domain anywhere and plans each part separately, no row is lost."""
+    """No row is lost if a build divides the domain anywhere and plans each part separately."""
     near = data.draw(st.lists(st.sampled_from(probes(code for code, _ in table)), max_size=3))
     borders = np.unique(np.array([*near, *far], np.int64))
     query_model = QueryModel.of_sample(np.array([code for code, _ in table]))
@@ -167,7 +167,7 @@ def test_damaged_payloads_are_refused_or_in_bounds(table, data, price, codings):
 
 @given(pairs(), st.sampled_from([1, 5, 100]))
 def test_the_reference_shape_decodes_to_entries_too(table, error):
-    """Blocks of equal width are decoded to entries that find all locations of each key."""
+    """From blocks of equal width, the decoder makes entries that find all locations of each key."""
     ordered = sorted(table)
     chunk = (
         np.array([code for code, _ in ordered]),
@@ -183,7 +183,7 @@ def test_the_reference_shape_decodes_to_entries_too(table, error):
 
 @given(st.lists(st.tuples(CODES, CODES), min_size=1), st.lists(CODES, min_size=1))
 def test_value_of_a_gap_is_a_probability(gaps, sample):
-    """The probability that queries skip a file by a gap between its entries is between 0 and 1.
+    """The probability that queries skip a file by a gap between the file's entries is from 0 to 1.
 
     A wider gap never has a lower probability of skipping a file than a narrower gap.
     """
@@ -208,7 +208,7 @@ def test_no_interval_gives_no_segment():
 
 @given(st.lists(st.integers(0, 64).flatmap(lambda bits: st.integers(0, (1 << bits) - 1))))
 def test_coded_numbers_survive(values):
-    """Coded numbers of any size are decoded unchanged, and the reader finds the array's end."""
+    """Decoding returns coded numbers of any size unchanged, and finds the array's end."""
     array = np.array(values, np.uint64)
     payload = integer_coding.encode(array)
     found, after = integer_coding.decode(b"abc" + payload + b"rest", 3, len(values))
