@@ -1,4 +1,4 @@
-"""Submits a compiled Scala program as a jar. The user of such a jar has no Python code."""
+"""Submits a compiled Scala program as a jar. The user writes no Python code."""
 
 from __future__ import annotations
 

@@ -19,8 +19,7 @@ from spark_session import Lab
 
 pytestmark = pytest.mark.delta
 
-# The script `statements` prints table formats and file ranges, which are different for Delta
-# tables.
+# The script `statements` prints table formats and file ranges. These differ for Delta tables.
 OTHERS = {"statements"}
 SCRIPTS = [
     pytest.param(path, id=path.stem)

@@ -31,7 +31,7 @@ def database(lab: Lab) -> Iterator[None]:
 
 @pytest.mark.parametrize("vectors", [{}, VECTORS], ids=["rewriting", "vectors"])
 def test_dml_changes_the_same_rows_as_without_an_index(lab: Lab, vectors: dict[str, str]) -> None:
-    """DELETE, UPDATE and MERGE leave the same rows as in a twin table, which has no index."""
+    """DELETE, UPDATE and MERGE leave the same rows as in a twin table without an index."""
     for table in ("t", "twin"):
         create(lab, table, mapping=MAPPED, vectors=vectors)
         insert(lab, ROWS, table)

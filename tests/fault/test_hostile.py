@@ -78,7 +78,7 @@ def confined(folder: Path) -> Iterator[None]:
 def test_confined_checks_each_thread_of_the_block(tmp_path: Path) -> None:
     """The check finds a file that the block opens outside the folder.
 
-    Threads that started before the block may open such a file.
+    Threads that started before the block may open a file outside the folder.
     """
     go, done = threading.Event(), threading.Event()
 

@@ -72,7 +72,7 @@ class Statement:
 
     @property
     def only_reads(self) -> bool:
-        """Returns whether the statement only reads. A run can omit such a statement."""
+        """Returns whether the statement only reads. A run can omit a statement that only reads."""
         return _ROWS.match(self.text) is not None
 
     @property

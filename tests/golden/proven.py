@@ -1,9 +1,9 @@
 """Records the corpus files that have passed without the index; later test runs omit these files.
 
 Without the index, rows and numbers of files read depend only on Spark's release, the statements and
-the data. For a file that has passed in the mode ``off``, ``off.json`` has a digest of Spark's
-release, the ``.sql`` file and the ``.out`` file. A file that matches its stored digest would pass
-again. ``pytest tests/golden --regenerate`` stores the digests.
+the data. ``off.json`` lists the files that have passed in the mode ``off``. Each entry is a digest
+of Spark's release, the ``.sql`` file and the ``.out`` file. A file that matches its stored digest
+would pass again. ``pytest tests/golden --regenerate`` stores the digests.
 
 The files in ``EVERY_MODE`` run without the index each time, even with a stored digest. The runs of
 ``EVERY_MODE`` show that Spark uses its own plans if Sieve is disabled.

@@ -69,7 +69,7 @@ def answers(lab: Lab, queries: Sequence[str], *, hudi: bool, sieve: bool) -> lis
 def test_slices_that_hudi_or_the_index_skips_are_not_read(lab: Lab, way: Way, kind: str) -> None:
     """If Hudi or the index skips a slice, point and range queries do not read the slice.
 
-    Queries return the same rows, whatever combination of Hudi and the index skips slices.
+    Queries return the same rows, whether Hudi, the index, or both skip slices.
     """
     with lab.database("hudi_skipping"):
         tables.create(lab, kind, parts=True, hoodie__metadata__enable="true", **way.properties)

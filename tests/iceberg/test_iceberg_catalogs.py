@@ -161,7 +161,7 @@ def test_a_cached_table_is_refreshed_in_place(lab: Lab) -> None:
     """SIEVE statements do not replace the table object in the session's cache.
 
     A commit of a concurrent statement changes only the old object. If SIEVE statements replaced the
-    object, queries would miss such a commit.
+    object, queries would miss the commit.
     """
     jvm = lab.spark._jvm
     database = lab.spark.sparkContext._gateway.new_array(jvm.java.lang.String, 1)

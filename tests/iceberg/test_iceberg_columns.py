@@ -1,4 +1,4 @@
-"""An index identifies its column by field id, whatever the column's name and position."""
+"""An index identifies its column by field id, even if the column's name and position change."""
 
 from __future__ import annotations
 

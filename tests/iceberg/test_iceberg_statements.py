@@ -110,6 +110,5 @@ def test_statements_commit_the_same(
                         f"'replayed.{name}', {first})"
                     )
     assert skipped() - before > 100
-    # The failing statements are those MERGE statements in which a target row matches several source
-    # rows.
+    # The MERGE statements fail if a target row matches several source rows.
     assert 1 <= failed < 8, failed

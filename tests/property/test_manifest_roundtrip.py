@@ -123,7 +123,7 @@ slow = settings(max_examples=60, deadline=None, suppress_health_check=[HealthChe
 @slow
 @given(manifests, st.integers(1, (1 << 63) - 1), hex32)
 def test_round_trip(first: Manifest, version: int, parent: str) -> None:
-    """A manifest that is written and read back is unchanged, and is written as the same bytes."""
+    """Writing and reading leave a manifest unchanged, and equal manifests have the same bytes."""
     later = VersionId(parent) if version > 1 else None
     manifest = replace(first, version=version, parent=later)
     data = render_manifest(manifest)

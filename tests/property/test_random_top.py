@@ -12,7 +12,7 @@ from spark_session import INTERPRETED, Lab, together
 COLUMNS = ("i", "s", "d", "w")
 FILES = 20
 TURNS = 2
-"""In the first turn, all files are indexed; before the second, files are added and removed."""
+"""In the first turn, all files are indexed. Before the second turn, files change."""
 
 
 class Table:

@@ -98,7 +98,7 @@ class Line:
         self.low, self.high = -np.inf, np.inf
 
     def takes(self, code, changes, size, options):
-        """Adds a key, and narrows the range of slopes. Returns false if the key does not fit."""
+        """Adds a key, and narrows the range of slopes. Returns false if a key does not fit."""
         run, rise = float(code - self.first), float(changes - self.base)
         if (
             self.keys == options["max_keys"]

@@ -164,7 +164,7 @@ def test_put_with_a_lost_reply_is_recognised(
 
 
 def test_put_is_repeated_after_a_conflict(store: Store, folder: str, gate: Gate) -> None:
-    """The store repeats a put after the status 409, because such a put had no effect.
+    """The store repeats a put after the status 409, because a put with this status has no effect.
 
     The status 409 means that another put of the same name is in progress.
     """

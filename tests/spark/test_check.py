@@ -355,7 +355,7 @@ def test_bounds_of_keys_are_checked(t: Lab, change: Callable[..., Any], message:
 def test_an_index_without_bounds_is_usable(lab: Lab) -> None:
     """Queries and CHECK accept an index of an earlier release, which stored no bounds.
 
-    REFRESH adds the missing bounds of those files that it reads.
+    If an index lacks bounds, REFRESH adds the bounds of the files that it reads.
     """
     with lab.database("unbounded"):
         create(lab, "parquet", COLUMNS)

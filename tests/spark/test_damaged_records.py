@@ -1,6 +1,6 @@
 """Tests CSV and JSON records with an error.
 
-The values of such a record depend on the columns that a query reads.
+The values of a damaged record depend on the columns that a query reads.
 """
 
 from __future__ import annotations
@@ -193,7 +193,7 @@ def test_check_and_audit_find_a_damaged_record(lab: Lab, tmp_path: Path, kind: s
 def test_value_ending_in_an_escaped_backslash_proves_nothing(lab: Lab, tmp_path: Path) -> None:
     """If a CSV value ends in an escaped backslash, queries always read the value's file.
 
-    A query that skips a value with such an end would find the next values at other positions.
+    A query that skips the value would find the record's next values at other positions.
     """
     for number, line in enumerate((b'k,"bb\\\\",,","', b"k,x,y,z", b"k,u,v,w")):
         path = tmp_path / f"{number}.csv"

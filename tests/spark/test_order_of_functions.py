@@ -173,7 +173,7 @@ def test_every_function_of_spark_is_listed(lab: Lab) -> None:
 
 @pytest.mark.long
 def test_the_list_has_every_claim(lab: Lab, request: pytest.FixtureRequest) -> None:
-    """The list contains exactly the shim's claims for calls like those in Spark's examples."""
+    """The list contains exactly the shim's claims for calls in the form of Spark's examples."""
     every = names(lab)
     with lab.setting("spark.sql.ansi.enabled", "false"):
         found = {

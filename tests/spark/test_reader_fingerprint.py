@@ -1,4 +1,4 @@
-"""If a session's reader settings differ from those of the build, queries read all files.
+"""If a session's reader settings differ from the build's settings, queries read all files.
 
 For queries under other reader settings, EXPLAIN shows the reason reader-changed.
 """
@@ -296,7 +296,7 @@ def test_other_table_options_switch_the_index_off(tables: Lab) -> None:
         assert reasons(tables, "SELECT * FROM t WHERE id = 5") == CHANGED
         tables.sql("REFRESH SIEVE INDEX ON t")
         # No row has the key 5, which lies between keys of one file. An index with the default
-        # budget does not exclude such a key.
+        # budget does not exclude a key between two other keys.
         assert tables.check("SELECT * FROM t WHERE id = 5", exactly=1).rows == {}
 
 

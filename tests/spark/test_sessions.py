@@ -288,7 +288,7 @@ def test_queries_are_right_during_create_and_drop(lab: Lab, table: str) -> None:
 
 
 def entries(lab: Lab) -> Any:
-    """The registry's map of tables, which is a private field."""
+    """The registry's map of tables (a private field)."""
     found = lab.spark._jvm.java.lang.Class.forName("org.apache.spark.sql.sieve.catalog.Registry$")
     field = found.getDeclaredField("entries")
     field.setAccessible(True)

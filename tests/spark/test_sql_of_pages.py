@@ -1,4 +1,4 @@
-"""Runs the SQL blocks of each docs page in order, and compares the results with those on the page.
+"""Runs the SQL blocks of each docs page in order, and compares the results with the page.
 
 Blocks marked ``sql`` are run; blocks marked ``sql-grammar`` show a statement's form, and are not
 run. Below a block, a page shows the results of the block's last statements. Blank lines separate

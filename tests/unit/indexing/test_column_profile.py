@@ -181,7 +181,7 @@ def test_a_map_finds_the_location_of_a_row() -> None:
 
 
 def test_a_map_finds_each_location_of_a_value() -> None:
-    """With a map, a query for a value reads only those locations that contain the value.
+    """With a map, a query for a value reads only the locations that contain the value.
 
     With intervals, a query also reads the locations of other values with the same code.
     """

@@ -60,7 +60,7 @@ def unknown() -> None:
 
 
 def refused() -> None:
-    """Raises the error that stands for a refused call, which has no effect."""
+    """Raises the error for a refused call; the call has no effect."""
     raise UnavailableError("SIEVE_STORE_UNAVAILABLE", "refused")
 
 

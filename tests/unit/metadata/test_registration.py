@@ -76,7 +76,7 @@ def test_only_refresh_auto_has_the_member_refresh() -> None:
     ],
 )
 def test_ill_formed_values_are_no_registration(value: str) -> None:
-    """A malformed value is no registration; any user can write such a value."""
+    """Any user can write a malformed value, so a malformed value is no registration."""
     assert parse_registration(value) is None
 
 

@@ -28,7 +28,7 @@ ALL = len(LOCATIONS)
 def uncertain(low: Codes, high: Codes, locations: Counts) -> LocationEnds:
     """Makes one entry for each location.
 
-    Neither end of an entry is certain to be a key.
+    The ends of an entry may be no keys.
     """
     no = np.zeros(len(low), np.bool_)
     return LocationEnds(np.stack([low, high, low, high]), locations, no, no, no)

@@ -49,7 +49,7 @@ def test_layout_version_1_is_unchanged():
 def test_hashes_are_the_same_in_every_release():
     """Stored maps contain hashes, so hashes are the same in every release.
 
-    Hashes of bytes equal those of Spark 3.5.
+    Hashes of bytes equal the hashes of Spark 3.5.
     """
     assert hash_codes(np.array([0, 1, -1, 1 << 62])).tolist() == [
         0x0,

@@ -290,7 +290,7 @@ def test_hidden_tables_and_columns_have_no_row(
 ) -> None:
     """Tables and columns that the user cannot query have no row.
 
-    A row about such a table would show the queries of other users.
+    A row about a hidden table would show the queries of other users.
     """
     scanned(session, "hidden")
     scanned(session, "t")
