@@ -99,8 +99,8 @@ _watch = pytest.StashKey[threading.Timer]()
 def pytest_timeout_set_timer(item: pytest.Item, settings: Any) -> None:
     """Shortly before a test times out, makes the test's JVMs print what their threads wait for.
 
-    At the time-out, ends the process. It is not enough to fail the test: PySpark would call the
-    hung JVM again.
+    At the time-out, ends the process. A failure of the test alone is not enough: PySpark would call
+    the hung JVM again.
     """
     item.stash[_watch] = threading.Timer(
         settings.timeout - _BEFORE_THE_END,

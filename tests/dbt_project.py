@@ -17,7 +17,7 @@ DBT = HOME / "build" / "dbt" / "bin" / "dbt"
 
 
 class Project:
-    """Copies of the dbt example and of the package. They run on a Spark server.
+    """Copies of the dbt example and of the package. The copies run on a Spark server.
 
     Args:
         folder: the folder that contains both copies.

@@ -1,7 +1,7 @@
 """Scans without Spark: queries for one key of a `fake_spark` table skip files as in Spark.
 
-The front end is real. It parses the request, looks up keys, and returns the answer and the
-dictionary of files.
+The front end is real. The front end parses the request, looks up keys, and returns the answer and
+the dictionary of files.
 """
 
 from __future__ import annotations

@@ -87,8 +87,8 @@ def shell(site: Site, *args: str) -> Iterator[tuple[subprocess.Popen[str], Path]
     program = str(Path(sys.executable).with_name("sieve"))
     with output.open("w") as sink:
         process = subprocess.Popen(
-            # If the test run ignores Ctrl-C, its child processes do, too. So `env` restores the
-            # default handling of Ctrl-C.
+            # If the test run ignores Ctrl-C, its child processes also ignore Ctrl-C. So `env`
+            # restores the default handling of Ctrl-C.
             ["env", "--default-signal=INT", program, *args],
             cwd=site.folder, stdin=subprocess.PIPE, stdout=sink, stderr=sink, text=True,
             start_new_session=True,

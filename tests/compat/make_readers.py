@@ -78,8 +78,8 @@ class Reader:
             name: the column's name.
             kind: the column's type in the schema with which Spark reads the file.
             batches: whether Spark reads the column in batches instead of rows.
-            nested: whether to read the column as a field of the struct ``s``. In this case, the
-                schema has the field's name in upper case, because Spark ignores case by default.
+            nested: whether to read the column as a field of the struct ``s``. For a nested field,
+                the schema has the name in upper case, because Spark ignores case by default.
         """
         for own in ("enableVectorizedReader", "enableNestedColumnVectorizedReader"):
             self._session.conf().set(f"spark.sql.{self._kind}.{own}", str(batches).lower())

@@ -61,8 +61,8 @@ class Merge:
     """The WHEN clauses of a MERGE statement.
 
     Attributes:
-        matched: whether MERGE changes matched rows. It deletes rows with a key divisible by five,
-            and updates other rows.
+        matched: whether MERGE changes matched rows. MERGE deletes rows with a key divisible by
+            five, and updates other rows.
         inserts: whether MERGE inserts source rows without a match.
         unmatched: the action for target rows without a match that have a key below a limit:
             ``DELETE``, ``UPDATE`` or "".

@@ -19,7 +19,8 @@ from spark_session import Lab
 
 pytestmark = pytest.mark.delta
 
-# The script `statements` prints table formats and file ranges. These differ for Delta tables.
+# The script `statements` prints table formats and file ranges. The formats and ranges differ for
+# Delta tables.
 OTHERS = {"statements"}
 SCRIPTS = [
     pytest.param(path, id=path.stem)

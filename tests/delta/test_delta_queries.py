@@ -64,7 +64,7 @@ def test_new_files_are_read_until_a_refresh(lab: Lab) -> None:
 def test_deletion_vectors_hide_rows(lab: Lab, mapping: dict[str, str], by_index: str) -> None:
     """Queries do not return rows that deletion vectors hide, and still skip files.
 
-    Delta can number a file's rows in two ways. Queries are right with each of them.
+    Delta can number a file's rows in two ways. Queries are right with each way to number rows.
     """
     create(lab, mapping=mapping, vectors=VECTORS)
     insert(lab, ROWS)

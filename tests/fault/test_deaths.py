@@ -93,7 +93,7 @@ def test_killed_at_any_time(tmp_path: Path) -> None:
 def test_vacuum_deletes_the_draft_of_a_killed_writer(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """If a writer dies before it renames a draft, the draft remains until VACUUM deletes it."""
+    """If a writer dies before it renames a draft, VACUUM later deletes the draft."""
     warehouse, statement = prepared(tmp_path, "disable")
     monkeypatch.setattr("sieve.storage.local._link", lambda *_: sys.exit("killed"))
     monkeypatch.setattr("sieve.storage.local.os.unlink", lambda *_: None)

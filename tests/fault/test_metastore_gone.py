@@ -116,8 +116,8 @@ def test_metastore_gone_during_registration(
     assert user.files(POINT) == 1
     user.sql("DROP SIEVE INDEX ON shop.t (id)")
     assert user.files(POINT) == 4
-    # The first CREATE did not know whether its registration was stored. So its folder remains, even
-    # if the registration was lost.
+    # The first CREATE did not know whether its registration was stored. So the index folder of this
+    # CREATE remains, even if the registration was lost.
     assert len(folders(server)) == (0 if shown else 1)
 
 

@@ -24,7 +24,7 @@ Answer = Counter[str] | str
 
 
 class Tally:
-    """The counts of events of all connections, whose threads share this object.
+    """The counts of events of all connections. The connections' threads share this object.
 
     Attributes:
         counts: for each kind of event, how often it has occurred.

@@ -69,7 +69,7 @@ def test_a_partition_column(lab: Lab) -> None:
 
 
 def _forms(run: Callable[[str], list[Any]]) -> None:
-    """Hudi can parse some statements, too. Sieve runs them only for indexes of Sieve.
+    """Hudi can parse some statements of Sieve, too. Sieve runs them only for indexes of Sieve.
 
     The checks use a Parquet table, a Hudi table, and a Hudi table with an index of Hudi.
     """

@@ -75,8 +75,8 @@ def test_unknown_reader_setting_makes_queries_read_all(lab: Lab) -> None:
 def test_new_column_does_not_disable_other_indexes(lab: Lab, kind: str) -> None:
     """A new column does not disable the indexes of the table's other columns.
 
-    Indexes of other columns also work with log files. There, further columns decide which record of
-    a key is visible.
+    Indexes of other columns also work with log files. In tables with log files, further columns
+    decide which record of a key is visible.
     """
     with lab.database("hudi_added"):
         tables.create(lab, kind, parts=True)

@@ -42,7 +42,7 @@ def database(lab: Lab) -> Iterator[None]:
 
 
 def tables(lab: Lab, version: int, mode: str) -> None:
-    """Creates the table `t`, which has an index, and the table `u`, which has none."""
+    """Creates the table `t` with an index, and the table `u` without an index."""
     for name in ("t", "u"):
         create(lab, name, format__version=version, write_delete_mode=mode,
                write_update_mode=mode, write_merge_mode=mode)  # fmt: skip

@@ -1,4 +1,4 @@
-"""Tests files and snapshots that Spark itself rarely makes, but other writers do."""
+"""Tests files and snapshots that other writers make, but that Spark itself rarely makes."""
 
 from __future__ import annotations
 

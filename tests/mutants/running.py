@@ -165,8 +165,8 @@ class Bench:
                 stdout=subprocess.PIPE,
                 bufsize=0,  # unbuffered, so that `select` sees each line as soon as it arrives
             )
-        # Removes the stored examples of Hypothesis. Otherwise, a test could begin with an example
-        # that failed for the previous mutant.
+        # Removes the stored examples of Hypothesis. With stored examples, a test could begin with
+        # an example that failed for the previous mutant.
         shutil.rmtree(self.folder / ".hypothesis", ignore_errors=True)
         asked, told = self._warm.stdin, self._warm.stdout
         assert asked is not None

@@ -272,7 +272,7 @@ Maps depend on hashes of values, so the test builds maps for every type.
 def test_odd_columns_lose_nothing(kind, shape):
     """Queries find each file with a match, even if a column has one value, one file or no row.
 
-    Queries also find each file if all values are NULL, NaN or ends of the domain. They also find
+    Queries also find each file if all values are NULL, NaN or ends of the domain. Queries also find
     each file if all files have equal values.
     """
     for files in odd_columns(kind).values():

@@ -1,8 +1,8 @@
 """Byte ranges cover a file without gap or overlap. Exactly one range reads each row.
 
 Byte ranges, formats and contents are random. A range can end at any byte, for example inside a row
-group, a stripe, a line or a line break. In one test, the driver makes the ranges. Such ranges end
-between row groups or stripes.
+group, a stripe, a line or a line break. In one test, the driver makes the ranges. The driver's
+ranges end between row groups or stripes.
 """
 
 from __future__ import annotations

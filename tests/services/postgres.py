@@ -57,7 +57,7 @@ def started() -> Iterator[Postgres]:
     At the end, stops the server and deletes its data.
     """
     programs = _programs()
-    # The server may have to run as another user. This user cannot access pytest's folder.
+    # The server may have to run as another user. A different user cannot access pytest's folder.
     with tempfile.TemporaryDirectory(prefix="sieve-pg-") as name:
         folder = Path(name)
         account = _account()

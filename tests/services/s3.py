@@ -24,7 +24,7 @@ from tests.services.jars import FOLDER, jar
 
 START_SECONDS = 60
 KEEPING, HEEDLESS, ANCIENT = "keeping", "heedless", "ancient"
-"""Three buckets: one obeys the condition of a put, one ignores it, and one answers 501."""
+"""Three buckets: KEEPING obeys a put's condition, HEEDLESS ignores it, ANCIENT answers 501."""
 
 
 @dataclass(frozen=True, slots=True)

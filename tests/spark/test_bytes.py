@@ -84,8 +84,8 @@ def test_a_tight_budget_saves_bytes_and_no_rows(tables: Lab, keys: list[np.ndarr
         mean(sum(sizes[name] for name in names) for names in found) for found in (weighted, alike)
     )
     assert read < 0.75 * other
-    # The index of `t` weighs files by size, and the index of `equal` does not. With the index of
-    # `t`, queries read more files, but fewer bytes.
+    # The index of `t` weighs files by size. In `equal`, all files have the same weight. With the
+    # index of `t`, queries read more files, but fewer bytes.
     assert mean(map(len, weighted)) > mean(map(len, alike))
     told = tables.facts("k_sieve")
     size, total = told["bytes read for a key that occurs"].split(" expected")[0].split(" of ")

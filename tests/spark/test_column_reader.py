@@ -176,8 +176,7 @@ def test_changed_field_id_makes_queries_read_all_files(lab: Lab) -> None:
         lab.sql("CREATE TABLE t (a INT, b INT) USING parquet")
         with_ids(lab, "t", {"a": 1, "b": 2})
         lab.sql(f"INSERT INTO t SELECT id, 39 - id FROM range(0, 40, 1, {FILES})")
-        # With filter pushdown, Spark would find statistics under the column's name, and skip rows
-        # by them.
+        # With filter pushdown, Spark would skip rows by the statistics under the column's name.
         own = {"fieldId.read.enabled": "true", "filterPushdown": "false"}
         with lab.settings({f"spark.sql.parquet.{key}": value for key, value in own.items()}):
             lab.sql("CREATE SIEVE INDEX ON t (a)")

@@ -191,7 +191,7 @@ def test_unsupported_part_of_a_condition_has_a_reason(posts: Lab) -> None:
     ],
 )
 def test_column_without_elements_is_refused(posts: Lab, typed: str, reason: str) -> None:
-    """CREATE refuses an index on elements if the column has none; the error says why."""
+    """CREATE refuses an index on elements of a column without elements, and says why."""
     with pytest.raises(PySparkException) as error:
         posts.sql(f"CREATE SIEVE INDEX wrong ON t ({typed})")
     assert reason in str(error.value)

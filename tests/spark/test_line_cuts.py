@@ -18,7 +18,7 @@ from spark_session import INTERPRETED, Lab, scans
 WIDTH, STEP, LINES = 20, 101, 112
 """Bytes per line, bytes per range, and the number of lines.
 
-There are 21 cuts. They fall on each of the 20 bytes of a line, and on the second byte twice.
+There are 21 cuts. The cuts fall on each of the 20 bytes of a line, and on the second byte twice.
 """
 CUTS = range(STEP, LINES * WIDTH - STEP, STEP)
 FORMS = {

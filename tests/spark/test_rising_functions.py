@@ -46,9 +46,9 @@ OF_ZONES = {
 def test_rows_of_a_repeated_hour_are_found(lab: Lab, rule: str) -> None:
     """When clocks go back, a local time decreases once, but queries lose no row.
 
-    Spark 4 rewrites a comparison of a cast as a comparison of the column. It then finds only one of
-    the two equal hours. Without the rule UnwrapCast, the shim receives the comparison as the user
-    wrote it.
+    Spark 4 rewrites a comparison of a cast as a comparison of the column. With this rewrite, Spark
+    finds only one of the two equal hours. Without the rule UnwrapCast, the shim receives the
+    comparison as the user wrote it.
     """
     excluded = f"{rule}InBinaryComparison" if rule else "none"
     with (

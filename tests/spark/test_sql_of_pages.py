@@ -34,8 +34,8 @@ DATABASES = {
 }
 ELSEWHERE = {"docs/recipes/superset.md": "tests/clients/test_superset.py"}
 
-# Statements that run before a block with the given text. They create tables and indexes that the
-# block needs and its page does not create.
+# Statements that run before a block with the given text. These statements create tables and indexes
+# that the block needs and its page does not create.
 BEFORE = {
     "JOIN customers": [
         "ALTER TABLE orders ADD COLUMNS (customer BIGINT)",

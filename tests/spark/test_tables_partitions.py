@@ -121,9 +121,9 @@ def test_a_partition_elsewhere_is_indexed_too(lab: Lab, tmp_path: Path) -> None:
 def test_file_in_several_partitions_is_always_read(lab: Lab, tmp_path: Path) -> None:
     """A scan always reads a file that several partitions list.
 
-    A file in several partitions must not bound a top-k query. Otherwise, low keys of one partition
-    would exclude rows of other partitions. In this test, partitions share a location, in the same
-    or another spelling. Or one partition's location contains another partition's location.
+    A file in several partitions must not bound a top-k query. With such a bound, low keys of one
+    partition would exclude rows of other partitions. In this test, partitions share a location, in
+    the same or another spelling. Or one partition's location contains another partition's location.
     """
     shared = tmp_path / "shared"
     lab.spark.range(100, 110, 1, 1).toDF("k").write.parquet(str(shared))

@@ -247,7 +247,8 @@ def test_calls_of_a_sorted_frame_skip_files_like_a_limit(
     assert frame.tail(1)[0].k == 0
     assert len(frame.collect()) == FILES * 100
     assert _read(frame.limit(3).union(frame.limit(3))) == 1 + 1
-    # The union needs the limited rows and all sorted rows. The same plan nodes supply both.
+    # The union needs the limited rows and all sorted rows. The same plan nodes supply the limited
+    # and the sorted rows.
     both = frame.limit(3).union(frame)
     assert len(both.collect()) == FILES * 100 + 3
     assert [tuple(row) for row in frame.offset(3995).limit(10).sort("k").collect()] == [

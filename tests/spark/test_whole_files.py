@@ -39,7 +39,8 @@ def test_bucketed_scans_read_whole_files(lab: Lab) -> None:
 def test_scan_of_zstd_files_reads_all_files_or_none(lab: Lab, tmp_path: Path) -> None:
     """A scan of zstd files reads all files or no file.
 
-    For a scan of few files, Spark 4.1 makes smaller splits. It then fails at a split zstd file.
+    For a scan of few files, Spark 4.1 makes smaller splits. Spark 4.1 then fails at a zstd file
+    that it has split.
     """
     if lab.spark.version < "4.1":
         pytest.skip("this Spark does not read such files")

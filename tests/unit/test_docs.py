@@ -158,7 +158,7 @@ def test_every_member_of_a_manifest_is_described() -> None:
     "date timestamp timestamp_ntz string binary".split(),
 )
 def test_every_type_is_described(type_name: str) -> None:
-    """docs/format.md describes the key codes of each indexable type, and docs/sql.md names it."""
+    """docs/format.md describes each indexable type's key codes, and docs/sql.md names the type."""
     assert Encoder.for_type(type_name).type == type_name
     assert f"`{type_name}`" in _section("Key codes", FORMAT_PAGE)
     assert type_name in _section("Predicates")

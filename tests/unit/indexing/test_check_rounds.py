@@ -39,7 +39,7 @@ FILES = run_ref(
     file_ref(1, [(10, 19)], [(5, 9)]),
     file_ref(2, [(20, 39)], [(-9, 4)]),
     # The last file overlaps the codes of another file. Files of a build's run never overlap, but
-    # CHECK must not lose a key even if they do.
+    # CHECK must not lose a key even if files overlap.
     file_ref(3, [(45, 60)], []),
 )
 
@@ -224,7 +224,7 @@ def test_number_of_rounds_does_not_change_missed_keys(tmp_path: Path, limit: int
 
 
 def test_files_of_several_runs_are_looked_up_together() -> None:
-    """A location has one run, several runs, or none; its keys are looked up in each of its runs."""
+    """CHECK looks up a location's keys in each of its runs: one run, several runs, or no run."""
     begins = [0, 4, 6, 9]
     places = np.array([[0, -1], [1, 5], [-1, -1], [3, 8], [4, -1], [2, -1]])
     runs = np.array([[0, -1], [0, 1], [-1, -1], [0, 2], [1, -1], [0, -1]])

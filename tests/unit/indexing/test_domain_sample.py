@@ -1,4 +1,4 @@
-"""Windows are the sampled parts of a domain. A mapping moves keys and queries into them."""
+"""Windows are the sampled parts of a domain. A mapping moves keys and queries into windows."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ FILES = [DataFile("file:/a", 100, 7), DataFile("file:/b", 200, 0)]
 def test_rows_are_counted_if_metadata_has_counts(
     format_name: str, kind: str | None, expected: object
 ) -> None:
-    """A build does not check row counts if a format has none, or if rows have several keys."""
+    """A build checks no row counts if the format has no counts, or if rows have several keys."""
     table: Any = SimpleNamespace(info=SimpleNamespace(format_name=format_name))
     column: Any = SimpleNamespace(kind=kind)
     assert rows_to_count(table, FILES, WHOLE, column) is expected

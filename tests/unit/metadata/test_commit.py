@@ -72,7 +72,7 @@ def new_id() -> VersionId:
 def plan(base: Manifest | None) -> Manifest:
     """Plans the next version.
 
-    The next version. It differs from the base version in the option `error`.
+    The next version. The next version differs from the base version in the option `error`.
     """
     if base is None:
         return replace(SAMPLE, id=new_id())

@@ -78,7 +78,7 @@ def joined(op, *args):
     ],
 )
 def test_ranges_of_several_elements_are_not_intersected(tree, kept):
-    """Ranges within one `exists` intersect, but ranges of two different `exists` do not.
+    """Ranges within one `exists` intersect, but ranges of two `exists` do not intersect.
 
     A comparison outside of `exists` uses no index on elements.
     """

@@ -59,7 +59,7 @@ def test_stretches_are_used_from_512_flags_on() -> None:
 
 
 def test_positions_past_32_bits_stay_whole() -> None:
-    """Positions up to 2^31 - 1 need four bytes each; with larger positions, all need eight."""
+    """Each position needs four bytes, or eight bytes if a position exceeds 2^31 - 1."""
     for last, each in ((2**31 - 1, 4), (2**31, 8)):
         made = gather(np.array([0, last], np.int64))
         assert made.nbytes == 2 * each

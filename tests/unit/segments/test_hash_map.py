@@ -221,7 +221,10 @@ def test_later_layouts_are_too_new(shape, layout):
     ],
 )
 def test_invalid_fields_are_corrupt(lie, problem):
-    """An invalid field makes a map corrupt, even if the checksum is right; the error names it."""
+    """A map with an invalid field is corrupt, even if its checksum is right.
+
+    The error names the field.
+    """
     with pytest.raises(CorruptError, match=problem):
         decode_map(forged(**lie))
 

@@ -1,7 +1,7 @@
 """Regression test of the planner: for fixed columns, a plan's bytes and reads are fixed.
 
-A worse plan costs only bytes or reads, and loses no rows. So no other test would fail. A change
-that improves the planner's numbers must update this test.
+A worse plan costs only bytes or reads, and loses no rows. So no other test would fail for a worse
+plan. A change that improves the planner's numbers must update this test.
 """
 
 from __future__ import annotations

@@ -362,7 +362,7 @@ def test_entries_are_decoded_beyond_64_bits(locations):
     ],
 )
 def test_invalid_numbers_are_corrupt(head, rest, problem):
-    """Invalid numbers make a payload corrupt. The decoder checks each number before it uses it."""
+    """Invalid numbers make a payload corrupt. The decoder checks each number before its use."""
     with pytest.raises(CorruptError, match=problem):
         decode(built(head, **rest))
 

@@ -191,7 +191,7 @@ def test_tables_are_listed_without_a_job(
 
 
 def test_existing_index_has_a_row_with_its_savings(session: Session) -> None:
-    """An existing index has a row with its savings; ADVISE suggests no second index for it."""
+    """ADVISE shows the savings of an existing index, and suggests no second index on the column."""
     session.sql("CREATE SIEVE INDEX ON t (id) OPTIONS (error = 1)")
     scanned(session, "t", "id_sieve@1", scans=6, size=600, skipped=5400, files_skipped=540)
     session.recorded["since"] -= 2 * 86_400_000

@@ -177,7 +177,7 @@ PROBED = ["put if absent", "put if absent", "delete False"]
 
 
 def test_bucket_is_probed_only_once(bucket: Bucket) -> None:
-    """The store probes a bucket only once. After that, the second put of a name fails.
+    """The store probes a bucket only once. After the probe, the second put of a name fails.
 
     The object has the bytes of the first put, which writes them in chunks.
     """

@@ -17,7 +17,7 @@ from sieve.tables.resolve import open_table, plan_column
 
 
 class Session:
-    """A session with the given tables and views. It records which listings it drops."""
+    """A session with the given tables and views. The session records which listings it drops."""
 
     def __init__(self, *tables: str, views: Sequence[str] = ()) -> None:
         self.forgotten: list[str] = []

@@ -175,7 +175,7 @@ def test_names_and_keys_are_no_formulas() -> None:
     ],
 )
 def test_label_ends_before_unreadable_bytes(key: str, label: str) -> None:
-    """A code that is no key can contain unreadable bytes; a label ends before them."""
+    """A code that is no key can contain unreadable bytes; the label ends before such bytes."""
     figure = draw(_layout([(0, 9, 0), (5, 20, 1)], 2), [], lambda _code: key, {})
     assert {text.get_text() for text in figure.axes[2].get_xticklabels()} == {label}
 
