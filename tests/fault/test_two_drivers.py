@@ -32,7 +32,10 @@ def one(user: Driver) -> Driver:
 
 @pytest.fixture(scope="module")
 def two(server: CutMetastore, folder: Path) -> Iterator[Driver]:
-    """A second driver. It connects to the metastore directly, not through the proxy."""
+    """A second driver.
+
+    The second driver connects to the metastore directly, not through the proxy.
+    """
     conf = server.direct | {"spark.sieve.registry.ttl": "1s"}
     with driver(folder / "two", **conf) as it:
         yield it

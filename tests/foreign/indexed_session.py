@@ -1,4 +1,7 @@
-"""A session that indexes queried tables. It also backdates files, so queries can skip them."""
+"""A session that indexes queried tables.
+
+The session also backdates files, so queries can skip the files.
+"""
 
 from __future__ import annotations
 

@@ -89,7 +89,10 @@ def spark(script: Script, lab: Lab) -> Iterator[Connect]:
 
 @pytest.fixture(scope="module")
 def thrift(script: Script, lab: Lab, spark: Connect, thrift_port: int) -> Iterator[Connect]:
-    """Opens connections to the run's Thrift server. Its driver has the file's tables."""
+    """Opens connections to the run's Thrift server.
+
+    The server's driver has the corpus file's tables.
+    """
     assert spark
     with thrift_session(thrift_port, username="golden") as client:
 

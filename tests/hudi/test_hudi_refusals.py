@@ -51,7 +51,7 @@ def test_a_table_without_a_commit(lab: Lab) -> None:
 
 
 def test_base_files_of_another_format(lab: Lab) -> None:
-    """CREATE refuses base files in formats other than Parquet, because those have other readers."""
+    """CREATE refuses base files that are not Parquet, as other formats have other readers."""
     with lab.database("hudi_orc"):
         tables.create(lab, "cow", parts=True, hoodie__table__base__file__format="ORC")
         with lab.setting("hoodie.table.base.file.format", "ORC"):
@@ -69,9 +69,10 @@ def test_a_partition_column(lab: Lab) -> None:
 
 
 def _forms(run: Callable[[str], list[Any]]) -> None:
-    """Hudi can parse some statements of Sieve, too. Sieve runs them only for indexes of Sieve.
+    """Hudi can parse some statements of Sieve, too.
 
-    The checks use a Parquet table, a Hudi table, and a Hudi table with an index of Hudi.
+    If Hudi can parse a statement, Sieve runs the statement only for indexes of Sieve. The checks
+    use a Parquet table, a Hudi table, and a Hudi table with an index of Hudi.
     """
     run("CREATE TABLE plain USING parquet AS SELECT id, id * 7 AS ts FROM range(0, 40, 1, 4)")
     for table in ("plain", "t"):

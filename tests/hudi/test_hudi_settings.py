@@ -28,7 +28,10 @@ def test_tables_without_meta_columns(lab: Lab, kind: str) -> None:
 
 
 def test_an_index_of_the_read_optimized_table(lab: Lab) -> None:
-    """A query of a read-optimized table reads only base files. This table has its own indexes."""
+    """A query of a read-optimized table reads only base files.
+
+    The read-optimized table has its own indexes.
+    """
     with lab.database("hudi_ro") as database:
         tables.create(lab, "mor", parts=True)
         tables.fill(lab, 0, 400)

@@ -63,7 +63,10 @@ class Scanned:
 
 
 def test_databases_of_one_root_share_a_history_file(tmp_path: Path) -> None:
-    """Databases with the same root share a file of scans. It omits scans of dropped databases."""
+    """Databases with the same root share a file of scans.
+
+    The file omits scans of dropped databases.
+    """
     driver = Scanned(tmp_path)
     for database in ("a1", "a2", "b", "gone"):
         driver.scan(database, "t")

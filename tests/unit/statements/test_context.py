@@ -15,7 +15,10 @@ from sql_ext.statements.context import StatementContext
 def test_code_is_sent_for_statements_that_may_run_jobs(
     monkeypatch: pytest.MonkeyPatch, jobs: bool
 ) -> None:
-    """Only statements that may run jobs send code to executors. SHOW of a database sends none."""
+    """Only statements that may run jobs send code to executors.
+
+    SHOW of a database sends no code.
+    """
     sent: list[str] = []
     conf: dict[str, str] = {}
     clone = SimpleNamespace(

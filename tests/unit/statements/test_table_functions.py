@@ -26,7 +26,10 @@ from udfs import counters, files, segments
 
 @dataclass(frozen=True, slots=True)
 class Statement(PlainStatement):
-    """The context of a user's statement. It records the columns whose permissions it checks."""
+    """The context of a user's statement.
+
+    This context records the columns whose permissions it checks.
+    """
 
     asked: list[Any] = field(default_factory=list)
     denied: bool = False

@@ -202,7 +202,10 @@ def _since(found: Changes | None) -> Snapshot | None:
 
 
 def test_commit_of_a_table_is_that_of_its_listing() -> None:
-    """A snapshot lists the files first. Its instant and commit belong to this listing."""
+    """A snapshot lists the files first.
+
+    The snapshot's instant and commit belong to the listing.
+    """
     table: Any = Committed()
     assert snapshot_of(table, None, INDEX) == Snapshot(FILES, (True,) * 4, 77, commit=COMMIT)  # type: ignore[arg-type]
     assert table.calls == ["files", "instant", "commit"]

@@ -230,7 +230,10 @@ def test_column_beyond_a_truncated_schema_needs_a_filter() -> None:
     ],
 )
 def test_functions_of_a_column_are_ranges(data: str, kind: Kind | None) -> None:
-    """Spark does not push down monotone functions of a column. Such functions count as ranges."""
+    """Spark does not push down monotone functions of a column.
+
+    A monotone function of a column counts as a range.
+    """
     assert uses("[]", data) == ({} if kind is None else {("ts",): ColumnUse(kind)})
 
 
