@@ -44,7 +44,7 @@ WAYS = [
 ]
 # The second slice contains the amount 850, and the fourth contains 650. No slice contains 849 or
 # 851. Each entry has four numbers. Three numbers count the slices read: with Hudi's skipping, with
-# the index, and with both. The last number counts the rows.
+# the index, and with both. The last number of an entry counts the rows.
 QUESTIONS = {
     "amount IN (850, 650)": (2, 2, 1, 1),
     "amount BETWEEN 849 AND 851": (2, 1, 1, 1),

@@ -110,5 +110,5 @@ def test_statements_commit_the_same(
                         f"'replayed.{name}', {first})"
                     )
     assert skipped() - before > 100
-    # The MERGE statements fail if a target row matches several source rows.
+    # Some MERGE statements fail, because a target row matches several source rows.
     assert 1 <= failed < 8, failed

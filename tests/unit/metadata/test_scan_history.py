@@ -48,7 +48,7 @@ def folder(root: str) -> Path:
 
 
 def save(root: str, one: ScanRecord, at: int = NOW) -> None:
-    """Saves a record at a given time. This time is also the modification time of the file."""
+    """Saves a record at a given time. The given time is also the modification time of the file."""
     before = set(folder(root).glob("*"))
     save_record(LocalStore(), root, one, at)
     for path in set(folder(root).glob("*")) - before:

@@ -36,7 +36,7 @@ def test_sample_gets_its_share_of_the_budget() -> None:
 @pytest.mark.parametrize(
     ("kind", "read", "of_all"),
     [
-        # A query for an existing key reads at least the key's own file. So this part of the reads
+        # A query for an existing key reads at least the key's own file. So the read of one file
         # does not depend on the sample's size.
         ("present", 1.0, 1.0), ("present", 20.0, 100.0), ("present", 1.19, 1 + 0.19 * 99 / 19),
         ("value", 20.0, 100.0), ("range", 2.0, 1 + 99 / 19), ("absent", 0.2, 1.0),
