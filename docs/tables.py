@@ -28,7 +28,7 @@ _DEFAULTS: Final = {
     "spark.sieve.python": "`spark.pyspark.driver.python`, `spark.pyspark.python`, "
     "`PYSPARK_DRIVER_PYTHON`, `PYSPARK_PYTHON`, `python3`",
 }
-"""The defaults of settings for which ``settings.json`` has no default."""
+"""The defaults of settings that have no default in ``settings.json``."""
 
 _LINKS: Final = {
     "read again": "#audits",
@@ -59,10 +59,10 @@ def _content(name: str) -> str:
 
 
 def columns(of: str) -> str:
-    """The columns of a statement's or function's answer, with each type other than STRING.
+    """The columns of a statement's or function's answer. Types are shown, except STRING.
 
-    `of` is the name of a statement's record or of a function. A second word, EXTENDED, selects the
-    columns of the statement's answer with EXTENDED.
+    `of` is the name of a function, or of a record class that stands for a statement. If the word
+    EXTENDED follows the name, the columns are those of the statement with EXTENDED.
     """
     record, _, extended = of.partition(" ")
     which = "extended_columns" if extended else "result_columns"
