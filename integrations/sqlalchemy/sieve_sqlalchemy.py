@@ -1,10 +1,10 @@
 """A SQLAlchemy dialect, ``hive+sieve://host:10000/database``, for Spark's Thrift server.
 
-PyHive's dialect expects Hive's results, but Spark's differ. Spark's first column of SHOW TABLES is
-the database, but PyHive expects the table's name there. Spark has a separate statement for views,
-and reports a missing table by an SQLSTATE. This dialect reads Spark's results, and also reports
-Sieve's indexes. The dialect's backend name is still ``hive``, because tools such as Superset choose
-their SQL by this name.
+PyHive's dialect expects Hive's results, but Spark's results differ. The first column of SHOW TABLES
+is the database in Spark, but PyHive expects the table's name there. Spark has a separate statement
+for views, and reports a missing table by an SQLSTATE. This dialect reads Spark's results, and also
+reports Sieve's indexes. The dialect's backend name is still ``hive``, because tools such as
+Superset choose their SQL by this name.
 """
 
 from __future__ import annotations
@@ -72,8 +72,8 @@ class SieveDialect(HiveDialect):  # type: ignore[misc]
     def _names(self, connection: Any, kind: str, schema: str | None) -> list[str]:
         place = "" if schema is None else f" IN {_quoted(schema)}"
         rows = _rows(connection, f"SHOW {kind}{place}")
-        # Columns of a row are the database, the name, and whether the view is temporary. This
-        # code omits temporary views, because only this session can use them.
+        # Each row holds the database, the name, and whether the view is temporary. The list omits
+        # temporary views, because only this session can use them.
         return [row[1] for row in rows if not row[2]]
 
     def _get_table_columns(self, connection: Any, table_name: str, schema: str | None) -> list[Any]:
@@ -108,7 +108,7 @@ def _rows(connection: Any, statement: str) -> list[Any]:
 
 
 def _state(error: Any) -> str | None:
-    """The SQLSTATE with which the server reported an error, or None."""
+    """The SQLSTATE of an error that the server reported. If the error has none, returns None."""
     (answer, *_) = getattr(error.orig, "args", None) or (None,)
     return getattr(getattr(answer, "status", None), "sqlState", None)
 
