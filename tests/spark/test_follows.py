@@ -83,7 +83,7 @@ def test_an_index_follows_a_renamed_table(lab: Lab) -> None:
         at = create(lab, "old_name")
         lab.check("SELECT * FROM old_name WHERE id = 5", exactly=1)
         lab.sql("ALTER TABLE old_name RENAME TO t")
-        assert version(lab) == 2
+        wait_until(lambda: version(lab) == 2)
         lab.check("SELECT * FROM t WHERE id = 5", exactly=1)
         assert folder(lab) == at
         told = lab.sql("SHOW SIEVE VERSIONS ON t")
