@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import pytest
 
+LATER = [pytest.param(of, marks=pytest.mark.long) for of in ("second", "third", "fourth", "fifth")]
 
-@pytest.fixture(scope="module", params=["first", pytest.param("second", marks=pytest.mark.long)])
-def half(request: pytest.FixtureRequest) -> str:
-    """Runs half of a test's examples.
 
-    `make test` runs one half of the examples, and `make test-long` runs the other half, too.
+@pytest.fixture(scope="module", params=["first", *LATER])
+def fifth(request: pytest.FixtureRequest) -> str:
+    """Runs a fifth of a test's examples.
+
+    `make test` runs one fifth of the examples, and `make test-long` runs the other fifths.
     """
     return str(request.param)

@@ -195,10 +195,10 @@ def check_counts(files, built):
     assert built.nans.tolist() == [sum(is_nan(v) for v in file) for file in files]
 
 
-@pytest.mark.usefixtures("half")
+@pytest.mark.usefixtures("fifth")
 @pytest.mark.parametrize("shape", SHAPES)
 @given(columns(), st.data())
-@settings(max_examples=30)
+@settings(max_examples=12)
 def test_every_shape_finds_all_files_with_a_match(shape, column, data):
     """For any type, encoder, budget and number of tasks, queries find each file with a match."""
     kind, files = column
@@ -209,9 +209,9 @@ def test_every_shape_finds_all_files_with_a_match(shape, column, data):
     check_extents(kind, files, built)
 
 
-@pytest.mark.usefixtures("half")
+@pytest.mark.usefixtures("fifth")
 @given(columns(), st.data())
-@settings(max_examples=30)
+@settings(max_examples=12)
 def test_values_that_share_a_hash_lose_nothing(column, data):
     """If all values share only three hashes, a map still finds the files of every value."""
     kind, files = column
@@ -260,7 +260,7 @@ Maps depend on hashes of values, so the test builds maps for every type.
 """
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize(
     ("kind", "shape"),
     [
@@ -305,7 +305,7 @@ DISTRIBUTIONS = {
 }
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("name", DISTRIBUTIONS)
 def test_every_key_of_a_distribution_is_found(name, shape):
@@ -323,7 +323,7 @@ def test_every_key_of_a_distribution_is_found(name, shape):
         check_extents(kind, files, built)
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("name", DISTRIBUTIONS)
 def test_budget_auto_loses_no_key_at_any_price(name):
     """With the budget `auto`, a build loses no key at any price per byte.
@@ -358,7 +358,7 @@ def test_full_budget_returns_only_files_with_the_key(shape):
         assert found == truth if truth else found >= truth
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("name", DISTRIBUTIONS)
 def test_an_entry_in_several_segments_counts_its_keys_once(name):
     """A run counts each key of an entry once, even if the entry is split between two segments.

@@ -82,8 +82,9 @@ def test_byte_codes_are_ordered_under_any_prefix(values, prefix, offset, start):
     assert all(low <= code <= high for code in begins)
 
 
+@pytest.mark.usefixtures("fifth")
 @given(st.data())
-@settings(max_examples=300)
+@settings(max_examples=60)
 def test_byte_codes_are_ordered_under_any_split_points(data):
     """For any split points and digits, codes keep the order of byte strings.
 
@@ -96,8 +97,9 @@ def test_byte_codes_are_ordered_under_any_split_points(data):
     assert_codes_fit(encoder, values, data.draw(st.one_of(BYTES, st.sampled_from(values))))
 
 
+@pytest.mark.usefixtures("fifth")
 @given(st.lists(BYTES, min_size=1), BYTES, st.integers(1, 1 << 40))
-@settings(max_examples=300)
+@settings(max_examples=60)
 def test_byte_codes_are_ordered_under_chosen_split_points(values, start, rows):
     """An encoder from a sample keeps the order of all values, even of values outside the sample."""
     sample = pa.chunked_array([pa.array(values[: len(values) // 2 + 1], pa.binary())])
@@ -129,8 +131,9 @@ def assert_codes_fit(encoder, values, start):
     assert all(least <= value for least, value in zip(shown, values, strict=True))
 
 
+@pytest.mark.usefixtures("fifth")
 @given(st.data(), st.integers(19, 38))
-@settings(max_examples=300)
+@settings(max_examples=60)
 def test_decimal_codes_are_ordered_in_any_window(data, precision):
     """Codes keep the order of wide decimals, both inside and outside of the encoder's window."""
     end = 10**precision - 1

@@ -75,9 +75,9 @@ def runs(draw):
     return files
 
 
-@pytest.mark.usefixtures("half")
+@pytest.mark.usefixtures("fifth")
 @given(runs(), st.lists(INTERVALS, max_size=6), st.data())
-@settings(max_examples=75, deadline=None)
+@settings(max_examples=30, deadline=None)
 def test_lazy_and_eager_reading_find_the_same(files, look_ups, data):
     """Lazy look-ups of points, ranges and lists give the same results as look-ups in memory.
 
@@ -108,9 +108,9 @@ def test_lazy_and_eager_reading_find_the_same(files, look_ups, data):
                 assert run.locations_of(points).tolist() == mapped.tolist()
 
 
-@pytest.mark.usefixtures("half")
+@pytest.mark.usefixtures("fifth")
 @given(runs(), INTERVALS, st.data())
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=20, deadline=None)
 def test_queries_find_the_same_together_and_one_by_one(files, look_ups, data):
     """Several look-ups in one batch find the same locations as the same look-ups one by one."""
     named = Files((f"part-{k}.parquet", run_file_bytes(rows)) for k, rows in enumerate(files))

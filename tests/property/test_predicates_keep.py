@@ -179,9 +179,9 @@ OPTIONS = st.fixed_dictionaries(
 )
 
 
-@pytest.mark.usefixtures("half")
+@pytest.mark.usefixtures("fifth")
 @given(st.data())
-@settings(max_examples=250)
+@settings(max_examples=100)
 def test_no_location_with_a_wanted_row_is_dropped(data):
     """If a predicate is TRUE for a row, the look-up keeps the location of the row.
 
@@ -233,8 +233,9 @@ class Exact:
         )
 
 
+@pytest.mark.usefixtures("fifth")
 @given(st.data())
-@settings(max_examples=200)
+@settings(max_examples=40)
 def test_exact_index_keeps_only_locations_with_a_match(data):
     """With an exact index on one column, look-ups keep only locations with a matching row."""
     kind = next(kind for kind in KINDS if kind.name == "bigint")

@@ -7,6 +7,7 @@ from collections import Counter
 from unittest import mock
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -197,8 +198,9 @@ def look_up(chunk, intervals, n_locations=41):
     return flags
 
 
+@pytest.mark.usefixtures("fifth")
 @given(pairs(), OPTIONS, st.data())
-@settings(max_examples=200)
+@settings(max_examples=40)
 def test_look_ups_find_every_key_and_no_other_block(rows, options, data):
     """Look-ups of points and intervals find each key's locations, and only overlapping blocks."""
     segments = cut(rows, options)

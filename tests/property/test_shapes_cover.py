@@ -87,9 +87,9 @@ def check(table, segments):
         assert truth <= answer(entries, low, high)
 
 
-@pytest.mark.usefixtures("half")
+@pytest.mark.usefixtures("fifth")
 @given(pairs(), PRICES, SOME_CODINGS, CUTS, st.sampled_from([1, 3, 1 << 12]), SIZES)
-@settings(max_examples=125)
+@settings(max_examples=50)
 def test_look_ups_find_every_location_of_every_key(table, price, codings, cut, entries, sizes):
     """For any price and segment size, look-ups of points and intervals find all true locations."""
     query_model = QueryModel.of_sample(np.array([code for code, _ in table]))
@@ -105,9 +105,9 @@ def test_look_ups_find_every_location_of_every_key(table, price, codings, cut, e
     assert sum(segment.keys for segment in segments) == len(set(table))
 
 
-@pytest.mark.usefixtures("half")
+@pytest.mark.usefixtures("fifth")
 @given(pairs(), st.lists(CODES, max_size=3), st.data(), PRICES)
-@settings(max_examples=100)
+@settings(max_examples=40)
 def test_stretches_planned_separately_lose_no_key(table, far, data, price):
     """No row is lost if a build divides the domain anywhere and plans each part separately."""
     near = data.draw(st.lists(st.sampled_from(probes(code for code, _ in table)), max_size=3))
@@ -126,9 +126,9 @@ def test_stretches_planned_separately_lose_no_key(table, far, data, price):
     assert sum(segment.rows for segment in segments) == len(table)
 
 
-@pytest.mark.usefixtures("half")
+@pytest.mark.usefixtures("fifth")
 @given(pairs(), st.data(), PRICES)
-@settings(max_examples=100)
+@settings(max_examples=40)
 def test_pieces_of_one_location_may_overlap(table, data, price):
     """If several tasks make the intervals of one location, look-ups find all of its keys."""
     query_model = QueryModel.of_sample(np.array([code for code, _ in table]))
@@ -143,8 +143,9 @@ def test_pieces_of_one_location_may_overlap(table, data, price):
     check(table, segments)
 
 
+@pytest.mark.usefixtures("fifth")
 @given(pairs(), st.data(), PRICES, SOME_CODINGS)
-@settings(max_examples=200)
+@settings(max_examples=40)
 def test_damaged_payloads_are_refused_or_in_bounds(table, data, price, codings):
     """If a payload's bytes are changed, Sieve raises an error or decodes entries within bounds."""
     query_model = QueryModel.of_sample(np.array([code for code, _ in table]))
