@@ -79,7 +79,7 @@ def test_changes_are_announced(name: str, tmp_path: Path) -> None:
         assert not written[0]
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize(
     "step", ["files", pytest.param("ranges", marks=pytest.mark.long)], indirect=True
 )

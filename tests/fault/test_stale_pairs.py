@@ -80,6 +80,7 @@ def empty(warehouse: Warehouse) -> None:
 CHANGES = (append, delete, overwrite, compact, replace, lengthen, empty)
 
 
+@pytest.mark.sampled(3)
 # The parameter of the test is the first of two changes. The test combines the first change with
 # each possible second change.
 @pytest.mark.parametrize(
