@@ -149,7 +149,32 @@ QUERIES = {
 }
 
 
-@pytest.mark.parametrize("name", QUERIES)
+LONG = {
+    "two elements of two rows",
+    "overlap turned around",
+    "exists IN",
+    "exists with a prefix",
+    "exists with another name",
+    "NOT an absent element",
+    "NOT exists",
+    "NOT overlap",
+    "not true",
+    "not false",
+    "for all",
+    "its size",
+    "a field of structs in a range",
+    "a field of an element, in a range",
+    "NOT of a field",
+    "keys of a map, an array",
+    "a zero",
+}
+"""Queries that differ from another query in one word; only `make test-long` runs them."""
+
+
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(name, marks=pytest.mark.long if name in LONG else ()) for name in QUERIES],
+)
 def test_a_filter_reads_the_files_that_can_match(posts: Lab, name: str) -> None:
     """A filter on array elements reads only the files in which an array can match."""
     predicate, files = QUERIES[name]
@@ -322,7 +347,8 @@ class Drawing:
         return f"exists(a, e -> {self.condition(2)})"
 
 
-def test_drawn_arrays_and_predicates(lab: Lab) -> None:
+@pytest.mark.parametrize("turns", [3, pytest.param(8, marks=pytest.mark.long)])
+def test_drawn_arrays_and_predicates(lab: Lab, turns: int) -> None:
     """Random predicates on arrays return the same rows with and without the index."""
     drawing = Drawing(16)
     rows = ", ".join(f"({k}, {drawing.array()})" for k in range(40))
@@ -332,6 +358,6 @@ def test_drawn_arrays_and_predicates(lab: Lab) -> None:
             f"VALUES {rows} AS v (id, a)"
         )
         lab.sql("CREATE SIEVE INDEX ON t (a)")
-        for _ in range(8):
+        for _ in range(turns):
             predicates = [drawing.predicate(3) for _ in range(10)]
             lab.check(together(f"SELECT * FROM t WHERE {one}" for one in predicates), at_most=142)

@@ -51,10 +51,10 @@ QUERIES = {
     "characters of two bytes": ("message LIKE '%öß%'", 1),
     "one character of two bytes": ("message LIKE '%ß%'", 8),
     "instr": ("instr(message, 'e 7042') > 0", 1),
-    "instr at a place": ("instr(message, 'e 7042') = 4", 1),
     "no instr": ("instr(message, 'e 7042') = 0", 8),
-    "instr at any place": ("instr(message, 'e 7042') > -1", 8),
+    "instr at a place": ("instr(message, 'e 7042') = 4", 1),
     "any place of instr": ("-1 < instr(message, 'e 7042')", 8),
+    "instr at any place": ("instr(message, 'e 7042') > -1", 8),
     "instr at a place or none": ("instr(message, 'e 7042') >= 0", 8),
     "a place of instr or none": ("0 <= instr(message, 'e 7042')", 8),
     "a place of instr": ("1 <= instr(message, 'e 7042')", 1),
@@ -180,7 +180,8 @@ def test_a_file_that_several_tasks_read(lab: Lab) -> None:
         lab.check("SELECT * FROM t WHERE word LIKE '%ther%'", exactly=1)
 
 
-def test_drawn_texts_and_patterns(lab: Lab) -> None:
+@pytest.mark.parametrize("turns", [4, pytest.param(12, marks=pytest.mark.long)])
+def test_drawn_texts_and_patterns(lab: Lab, turns: int) -> None:
     """Random patterns of characters of one to four bytes find the same rows with the index."""
     draw = random.Random(4)
     characters = ["a", "b", "é", "€", "😀", "%", "_", "!", "\ufffd"]
@@ -219,7 +220,7 @@ def test_drawn_texts_and_patterns(lab: Lab) -> None:
             f"(SELECT * FROM VALUES {rows} AS v (id, v) UNION ALL SELECT 7, {broken})"
         )
         lab.sql(f"CREATE SIEVE INDEX ON t (v) {OPTIONS}")
-        for _ in range(12):
+        for _ in range(turns):
             drawn = together(f"SELECT * FROM t WHERE {predicate()}" for _ in range(10))
             lab.check(drawn, at_most=180)
         found = lab.check("SELECT * FROM t WHERE v LIKE '%a_\ufffdbéa%' AND id = 7")
