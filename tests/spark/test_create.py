@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from pyspark.errors import AnalysisException
-from spark_session import Lab
+from spark_session import Lab, together
 
 
 def test_a_point_query_reads_one_file_after_create(lab: Lab) -> None:
@@ -66,16 +66,17 @@ def test_bounds_of_a_file_cover_the_keys_of_all_tasks(lab: Lab) -> None:
         ends = [(n, (rows - 1) * files + n) for n in range(files)]
         for keys in (*ends, (rows // 2 * files,)):
             listed = ", ".join(map(str, keys))
-            for condition in (
+            conditions = (
                 f"k IN ({listed})",
                 "r IN ({})".format(", ".join(str(-key) for key in keys)),
                 "s IN ({})".format(", ".join(f"'{key:09}'" for key in keys)),
                 "m IN ({})".format(", ".join(str(key * 7919 % (files * rows)) for key in keys)),
-            ):
-                found = lab.check(f"SELECT k FROM t WHERE {condition}")
-                assert found.rows == {f"({key},)": 1 for key in keys}, condition
+            )
+            queries = (f"SELECT '{on[0]}', k FROM t WHERE {on}" for on in conditions)
+            found = lab.check(" UNION ALL ".join(queries))
+            assert found.rows == {repr((name, key)): 1 for name in "krsm" for key in keys}
         for column in ("k", "r", "s", "m"):
-            for order in ("", " DESC"):
-                lab.check(f"SELECT {column} FROM t ORDER BY {column}{order} LIMIT 4")
-            lab.check(f"SELECT min({column}), max({column}) FROM t")
+            first = f"SELECT {column} FROM t ORDER BY {column}"
+            ends = f"SELECT min({column}), max({column}) FROM t"
+            lab.check(together([f"{first} LIMIT 4", f"{first} DESC LIMIT 4", ends]))
         assert {row[2] for row in lab.sql("CHECK SIEVE INDEX ON t")} == {"ok"}
