@@ -141,7 +141,7 @@ OUTER = {
 }
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("kind", "mode"),
     _in_turns(
@@ -226,7 +226,7 @@ def test_no_keys_are_fetched_for_a_small_table(star: Lab, kind: str) -> None:
     check(star, query, files, SHUFFLED)
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("kind", "mode"),
     _in_turns(UNPRUNED, ("adaptive", "fetched, planned once"), ("planned once", "fetched")),

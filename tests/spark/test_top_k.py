@@ -215,6 +215,7 @@ def test_scan_reads_the_files_of_the_first_rows(top: Lab, kind: str) -> None:
     _check(top, *PRUNED[kind], MODES[list(PRUNED).index(kind) % 2])
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("kind", _kinds(UNPRUNED))
 def test_scan_below_other_operators_has_no_bound(top: Lab, kind: str) -> None:
     """A scan reads all files if a filter, sample, generator, join or aggregate precedes LIMIT."""

@@ -155,6 +155,7 @@ STRUCTS = (
 )
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("on", STRUCTS)
 def test_structs_with_null_in_a_field_can_be_equal(keys_of: Lab, on: str) -> None:
     """A join on structs finds rows with NULL in a field, so the index on the tuple is not used."""
