@@ -137,6 +137,7 @@ def test_spark_sql(site: Site) -> None:
     assert "still\there\t7" in said
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("slow")
 def test_beeline(site: Site) -> None:
     """Ctrl-C in beeline ends a CREATE at once, and the shell stays usable."""

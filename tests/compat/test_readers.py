@@ -68,7 +68,7 @@ def _check(lab: Lab, path: Path, types: tuple[str, ...]) -> None:
     assert found == known
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize(
     "path",
     [

@@ -41,7 +41,7 @@ def holders(first: int, *, descending: bool = False) -> int:
 
 @pytest.fixture(
     scope="module",
-    params=[pytest.param(each, marks=LONG) if each == "sieve" else each for each in SHAPES],
+    params=[pytest.param(each, marks=() if each == "map" else LONG) for each in SHAPES],
 )
 def scattered_table(lab: Lab, request: pytest.FixtureRequest) -> Iterator[Lab]:
     """A table with permuted numbers in one column per type, and with coarse indexes."""

@@ -309,6 +309,7 @@ def _rows(lab: Lab, path: Path, case: Case, options: Mapping[str, str]) -> Any:
         return type(error)
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(
     ("kind", "case"),
     [
