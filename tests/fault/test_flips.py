@@ -15,7 +15,7 @@ from crash_scenarios import prepared
 from tests.fake_scan import scan
 from tests.fake_spark import MODES, Warehouse, without_spark
 
-SHORT, LONG = 200, 10_000
+SHORT, MORE, LONG = 70, 200, 10_000
 HARMLESS = frozenset({"intent.json", "registered", "_SUCCESS"})
 """Files that no scan reads."""
 
@@ -69,12 +69,13 @@ def looked_at(warehouse: Warehouse, key: int, path: Path, same: bool) -> str:
     return "not needed"
 
 
-def test_damage_anywhere(tmp_path: Path) -> None:
+@pytest.mark.parametrize("times", [SHORT, pytest.param(MORE, marks=pytest.mark.long)])
+def test_damage_anywhere(tmp_path: Path, times: int) -> None:
     """Random damage to an index causes no wrong row.
 
     A scan that needs a damaged file reports a reason.
     """
-    play(tmp_path, SHORT)
+    play(tmp_path, times)
 
 
 @pytest.mark.soak

@@ -26,7 +26,7 @@ from sql_ext.statements.parser import parse_statement
 from tests.fake_scan import scan
 from tests.fake_spark import Session, Warehouse, without_spark
 
-SHORT, LONG = 20_000, 1_000_000
+SHORT, MORE, LONG = 7_000, 20_000, 1_000_000
 
 WATCHED = ("open", "os.", "subprocess.", "socket.", "shutil.", "import", "exec", "ctypes.")
 _trails: list[list[tuple[str, tuple[Any, ...]]]] = []
@@ -262,9 +262,10 @@ def fuzzed(inputs: int) -> float:
     return worst
 
 
-def test_readers_return_a_result_or_an_error_of_sieve() -> None:
+@pytest.mark.parametrize("inputs", [SHORT, pytest.param(MORE, marks=pytest.mark.long)])
+def test_readers_return_a_result_or_an_error_of_sieve(inputs: int) -> None:
     """For random inputs, each parser returns a result or raises SieveError."""
-    fuzzed(SHORT)
+    fuzzed(inputs)
 
 
 @pytest.mark.soak
