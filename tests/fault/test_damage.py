@@ -128,10 +128,10 @@ DAMAGE = [
     ("locations", cut),
     pytest.param("locations", swap, marks=LONG),
     pytest.param("locations", remove, marks=LONG),
-    ("run", flip),
+    pytest.param("run", flip, marks=LONG),
     pytest.param("run", zeroed, marks=LONG),
     ("run", swap),
-    ("run", remove),
+    pytest.param("run", remove, marks=LONG),
 ]
 
 

@@ -107,8 +107,15 @@ def test_failing_build_side_raises_the_error_of_spark(lab: Lab, mode: str, adapt
 
 
 @pytest.mark.usefixtures("dimension")
-@pytest.mark.parametrize("adaptive", ["true", "false"])
-@pytest.mark.parametrize("below", [925, 900], ids=["a range", "whole files"])
+@pytest.mark.parametrize(
+    ("below", "adaptive"),
+    [
+        pytest.param(925, "true", id="a range-true"),
+        pytest.param(925, "false", id="a range-false", marks=LONG),
+        pytest.param(900, "true", id="whole files-true", marks=LONG),
+        pytest.param(900, "false", id="whole files-false"),
+    ],
+)
 def test_failed_key_job_does_not_fail_the_query(lab: Lab, below: int, adaptive: str) -> None:
     """If the job for join keys fails at a row, queries that do not read this row succeed.
 

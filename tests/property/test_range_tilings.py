@@ -156,7 +156,7 @@ A text format has the same reader in both modes.
 """
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize(
     ("kind", "mode"),
     [
