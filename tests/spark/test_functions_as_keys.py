@@ -28,7 +28,7 @@ BATCH = 12
 """The number of indexes that the table has at once."""
 LONG = 2_000
 """The maximum length of a value in a predicate, in characters."""
-SAMPLE = 4
+SAMPLE = 2
 """The number of calls that `make test` tests; a test with the mark `long` tests all calls."""
 SETTINGS = INTERPRETED | {
     "spark.sql.ansi.enabled": "false",
