@@ -148,7 +148,7 @@ MARKS = $(ELSEWHERE) and not long
 # tests on Spark 4.1 have ended. The tests on Spark 3.5 run only two files of the SQL corpus, without a
 # class archive.
 test: setup lint type $(ARCHIVE) ## everything that needs no further services
-	@$(if $(ARGS),,$(MAKE) test-3.5 ON35='smoke or dynamic-strict or timestamps-strict' EVERY35=2 >build/test-3.5.log 2>&1 & beside=$$!;) \
+	@$(if $(ARGS),,$(MAKE) test-3.5 ON35='smoke or dynamic-strict or timestamps-strict' EVERY35=6 >build/test-3.5.log 2>&1 & beside=$$!;) \
 	$(PYTEST) -n 3 $(PATIENCE) -m '$(MARKS)' $(ARGS); result=$$?; \
 	$(if $(ARGS),,wait $$beside || result=1; cat build/test-3.5.log;) exit $$result
 
