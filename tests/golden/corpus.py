@@ -10,8 +10,8 @@ contains the sorted rows of each statement. Annotations precede a statement:
     statement runs only in the modes ``on`` and ``strict``
 
 Each file runs in strict mode with the index. Files in ``THINNED`` have many similar queries, so
-`make test` runs only every twelfth query of these files. `make test-long` runs all queries, and also
-audits the files that scans skip. A file also runs without the index. The run without the index is
+`make test` runs only every twelfth query of these files. `make test-long` runs all queries, and
+also audits the files that scans skip. A file also runs without the index. The run without the index is
 omitted if a stored digest proves that it would pass again (``proven``). The files in ``EVERY_MODE``
 also run over the Thrift server and, in `make test-long`, with default settings. The files in
 ``OVER_THRIFT`` also run over the Thrift server, where `make test` runs one query in twelve. Spark
