@@ -25,6 +25,9 @@ KINDS: Final = frozenset((ELEMENTS, SUBSTRING))
 GRAM_BYTES: Final = 4
 """The length in bytes of each value in a substring index. `predicate/PartsOfText.scala` has the
 same number."""
+LONG_GRAM_BYTES: Final = 8
+"""The length in bytes of a long gram, whose hash sets one bit of a location's signature.
+`predicate/PartsOfText.scala` has the same number."""
 
 
 def expression_key(sql: str, kind: str | None = None) -> Key:

@@ -396,9 +396,9 @@ class _Writer:
     def options(self, **options: str) -> _Writer:
         return _Writer(self.frame, self.given | options)
 
-    def parquet(self, target: str) -> None:
+    def parquet(self, target: str, mode: str | None = None) -> None:
         folder = Path(target.removeprefix("file:"))
-        folder.mkdir(parents=True)
+        folder.mkdir(parents=True, exist_ok=mode == "append")
         schema = pa.schema(list(self.frame.types.items()))
         for number, rows in enumerate(self.frame.parts):
             if rows:

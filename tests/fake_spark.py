@@ -237,6 +237,7 @@ class PlainTable(CatalogTable):
         _column: object,
         _news: object = (),
         cuts: Sequence[Sequence[int]] = (),
+        **_how: object,
     ) -> Any:
         """The keys at each location."""
         files = [self.files()[number].path for number in numbers]

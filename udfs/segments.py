@@ -22,6 +22,7 @@ from sieve.reader.verified_file import verified
 from sieve.segments.coverage import Coverage
 from sieve.segments.hash_map.format import SHAPE_MAP
 from sieve.segments.payload import decode
+from sieve.segments.signatures import SHAPE_SIGNATURE
 from sieve.storage.interface import Store
 
 COLUMNS: Final = (
@@ -38,9 +39,10 @@ _STORED: Final = ["first", "last", "shape", "blocks", "payload"]
 
 
 def segment_rows(index: Usable) -> list[tuple[object, ...]]:
-    """Returns a row for each segment, numbered from 1 in the order of keys; hash maps are last.
+    """Returns a row for each segment, numbered from 1 in the order of keys.
 
-    A hash map stores only hashes of keys, so its row has None for keys and expected files.
+    Hash maps and signatures are last. They store only hashes, so their rows have None for keys and
+    expected files.
 
     Raises:
         UnsupportedError: a later release of Sieve wrote the index.
@@ -75,8 +77,8 @@ def _described(
 ) -> tuple[tuple[bool, int], tuple[object, ...]]:
     """Returns the sort key of a segment, and the segment's row without its number."""
     payload, blocks = stored["payload"], stored["blocks"]
-    if payload[:1] == bytes([SHAPE_MAP]):
-        return (True, stored["first"]), (None, None, "map", None, len(payload), None)
+    if payload[:1] in (bytes([SHAPE_MAP]), bytes([SHAPE_SIGNATURE])):
+        return (True, stored["first"]), (None, None, stored["shape"], None, len(payload), None)
     keys = (encoder.decode(stored[end]) for end in ("first", "last"))
     expected = Coverage.of(decode(payload)).mean()
     return (False, stored["first"]), (*keys, stored["shape"], blocks, len(payload), expected)

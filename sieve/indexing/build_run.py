@@ -19,6 +19,7 @@ from pyspark.sql import DataFrame
 
 from sieve.arrays.dtypes import Counts, Flags
 from sieve.encoding.encoder import Encoder
+from sieve.index_key import SUBSTRING
 from sieve.indexing.auto_budget import map_is_likely
 from sieve.indexing.choose_run import Choice, MadeRun
 from sieve.indexing.column_profile import ColumnProfile, column_profile
@@ -27,9 +28,10 @@ from sieve.indexing.local_rows import WriteFile
 from sieve.indexing.probes import Probes, make_probes, with_value
 from sieve.indexing.read_column import read_cuts
 from sieve.indexing.shared_storage import surely_shared
+from sieve.indexing.signatures import Signatures
 from sieve.indexing.tiling import Tiling
 from sieve.indexing.value_columns import persisted_values
-from sieve.indexing.write_run import write_within
+from sieve.indexing.write_run import extended, write_within
 from sieve.metadata.index_options import AUTO, IndexOptions
 from sieve.metadata.key_bounds import KeyBounds
 from sieve.metadata.pending_writes import discard_run
@@ -128,8 +130,18 @@ def build_run(
             seen = best.seen
         rows = np.where(seen.partial, -1, seen.rows)
         run = None if best is None else best.made.run
-        profile = replace(profile, sizes=tiling.sizes)
+        read, profile = profile, replace(profile, sizes=tiling.sizes)
         expected = () if best is None else with_value(best.expected, profile)
+        if run is not None and column.kind == SUBSTRING:
+            describe_job("signing")
+            with choice.discarded_on_failure(run):
+                owners = None if read.n_files == profile.n_files else read.owners
+                signatures = Signatures(frame, profile, options, owners)
+                chosen = signatures.size(run.bytes, expected)
+                if chosen is not None:
+                    segments = signatures.rows(chosen.most)
+                    run = extended(run, segments, profile, store, index_dir)
+                    expected = (*expected, chosen.expected)
         width, bounds = profile.sample.width, KeyBounds(seen.least, seen.greatest)
         return BuiltRun(run, tiling, rows, seen.nulls, seen.nans, expected, width, bounds)
 

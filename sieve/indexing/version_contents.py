@@ -12,10 +12,12 @@ import numpy as np
 from sieve.arrays.dtypes import Counts
 from sieve.environment import Environment
 from sieve.errors import ConflictError, SieveError
+from sieve.index_key import SUBSTRING
 from sieve.indexing.build_run import BuiltRun, build_run
 from sieve.indexing.column_profile import rows_to_count
 from sieve.indexing.find_unreadable_file import named_if_unreadable
 from sieve.indexing.reuse import NOTHING, ReusedRuns
+from sieve.indexing.signatures import signature_bits
 from sieve.indexing.tiling import locations_of, tile, whole_files
 from sieve.indexing.write_file_list import NOTHING_STORED, Stored, store_list
 from sieve.metadata.contents import Contents
@@ -88,9 +90,12 @@ def build_contents(
         with named_if_unreadable(table, column, files, numbers, environment):
             environment.describe_job("cutting files into ranges")
             tiling = tile(table, numbers, files, options, environment.range_bytes)
-            whole = table.frame(numbers, column, appended)
+            bits = signature_bits(tiling.sizes, options) if column.kind == SUBSTRING else 0
+            whole = table.frame(numbers, column, appended, signature_bits=bits)
             built = build_run(
-                table.frame(numbers, column, appended, tiling.cuts) if tiling.is_cut else whole,
+                table.frame(numbers, column, appended, tiling.cuts, signature_bits=bits)
+                if tiling.is_cut
+                else whole,
                 column,
                 tiling,
                 options,

@@ -7,13 +7,15 @@ import secrets
 from collections.abc import Callable
 from typing import Final
 
+from pyspark.sql import DataFrame
+
 from sieve.errors import SieveError
 from sieve.indexing.column_profile import ColumnProfile
 from sieve.indexing.local_rows import LocalRows, Rows
 from sieve.indexing.shared_storage import named_if_unseen, not_shared, seen_by_all
 from sieve.metadata.index_options import IndexOptions
 from sieve.metadata.paths import run_dir
-from sieve.metadata.pending_writes import discard_run, note_run
+from sieve.metadata.pending_writes import claim_of, discard_run, note_run
 from sieve.metadata.records import RunId, RunRef
 from sieve.reader.run_file import describe_run
 from sieve.segments.budget import within_budget
@@ -59,7 +61,16 @@ def _write(rows: Rows, column_profile: ColumnProfile, store: Store, index_dir: s
         raise
 
 
-def write_rows(rows: Rows, target: str, claim: str) -> None:
+def extended(
+    run: RunRef, rows: DataFrame, column_profile: ColumnProfile, store: Store, index_dir: str
+) -> RunRef:
+    """Writes more rows of a run that no version names yet; returns the run with these rows."""
+    target = run_dir(index_dir, run.id)
+    write_rows(rows, target, claim_of(index_dir, run.id), mode="append")
+    return _read_back(store, target, run.id, column_profile)
+
+
+def write_rows(rows: Rows, target: str, claim: str, mode: str | None = None) -> None:
     """Writes the rows of a run to files: the driver writes local rows; executors write other rows.
 
     The executors check that they see `claim`, the file of the driver's pending write.
@@ -68,7 +79,7 @@ def write_rows(rows: Rows, target: str, claim: str) -> None:
         rows.write(target, **_OPTIONS)
         return
     with named_if_unseen(target):
-        seen_by_all(rows, claim).write.options(**_OPTIONS).parquet(target)
+        seen_by_all(rows, claim).write.options(**_OPTIONS).parquet(target, mode)
 
 
 def _read_back(store: Store, target: str, run_id: RunId, column_profile: ColumnProfile) -> RunRef:

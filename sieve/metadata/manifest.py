@@ -138,6 +138,10 @@ def render_manifest(manifest: Manifest) -> bytes:
             # The default ``refresh = 'manual'`` is not written, because earlier releases cannot
             # read the option ``refresh``.
             del options["refresh"]
+    for file in (file for run in record["runs"] for file in run["files"]):
+        # Earlier releases cannot read the member ``signatures``.
+        if not file["signatures"]:
+            del file["signatures"]
     if manifest.commit is not None:
         # The member ``commit`` is written only for tables with numbered commits, because earlier
         # releases cannot read a manifest with this member.
@@ -305,8 +309,9 @@ def _run_file(fields: Fields) -> RunFileRef:
         sha256=lambda name: fields.text(name, pattern=_SHA256),
         codes=lambda name: fields.ranges(name, MAX_RANGES),
         hashes=lambda name: fields.ranges(name, MAX_RANGES),
+        signatures=lambda name: fields.ranges(name, MAX_RANGES) if name in fields.names() else (),
     )
-    if not file.codes and not file.hashes:
+    if not (file.codes or file.hashes or file.signatures):
         # A look-up reads a file only if one of the file's ranges contains the key. So no query
         # would find the keys of a file without ranges.
         raise CorruptError("SIEVE_MANIFEST_CORRUPT", f"manifest: {file.name} has no range of keys")

@@ -45,9 +45,14 @@ def note_run(store: Store, index_dir: str, run: RunId) -> str:
 
     Raises UnavailableError.
     """
-    claim = join(pending_writes_dir(index_dir), f"run-{run}")
+    claim = claim_of(index_dir, run)
     store.create(claim, b"")
     return claim
+
+
+def claim_of(index_dir: str, run: RunId) -> str:
+    """The URI of a run's pending write."""
+    return join(pending_writes_dir(index_dir), f"run-{run}")
 
 
 def note_file_list(store: Store, index_dir: str, name: str) -> None:

@@ -114,10 +114,13 @@ class RunFileRef(FileRef):
         codes: the ranges of key codes that the file's segments contain, ascending and disjoint.
         hashes: the ranges of hashes that the file's hash maps contain, as signed 64-bit numbers,
             ascending and disjoint.
+        signatures: the ranges of hashes of long grams whose bits the file contains, ascending and
+            disjoint.
     """
 
     codes: tuple[Range, ...]
     hashes: tuple[Range, ...]
+    signatures: tuple[Range, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,6 +174,10 @@ class RunRef:
 
 VALUE: Final = "value"
 """The kind of query for which ``exact`` counts only the locations that contain the value itself."""
+
+
+SIGNED: Final = "signature"
+"""The kind of `Expected` for one bit of a signature; `files` counts the locations with this bit."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,10 +22,17 @@ from sieve.arrays.dtypes import Counts
 from sieve.encoding.encoder import GREATEST, LEAST
 from sieve.environment import Environment
 from sieve.errors import CorruptError
-from sieve.index_key import SUBSTRING, kind_of
+from sieve.index_key import LONG_GRAM_BYTES, SUBSTRING, kind_of
 from sieve.indexing import check_task
 from sieve.indexing.arrow_jobs import map_batches
 from sieve.indexing.check_rounds import Round, by_runs, ordinals_in, shared_rounds
+from sieve.indexing.check_signatures import (
+    LACKING,
+    bits_of,
+    find_lacking,
+    segments_of,
+    signature_rounds,
+)
 from sieve.indexing.reuse import runs_of
 from sieve.indexing.tiling import Tiling
 from sieve.indexing.value_columns import column_values
@@ -36,7 +43,7 @@ from sieve.reader.verified_file import verified
 from sieve.reader.version_reader import OpenVersion, open_version
 from sieve.tables.column import Column
 from sieve.tables.file_status import FileStatus, file_statuses
-from sieve.tables.table import CatalogTable
+from sieve.tables.table import LOCATION, SIGNATURE, CatalogTable
 
 OK, STALE, GONE, LOST = "ok", "stale", "gone", "missing key"
 """The possible results for a file. `OK`: the index finds each key of the file. `STALE`: CHECK did
@@ -75,6 +82,7 @@ class _Seen:
     """What CHECK counted in a location: rows, NULLs, NaNs, missed keys and damaged records.
 
     ``missed`` counts the rows for which a look-up of the row's key did not find the row's location.
+    ``lacks_bits`` says whether the location's signature lacks a bit of its texts.
     """
 
     rows: int = 0
@@ -85,6 +93,7 @@ class _Seen:
     key: str | None = None
     least: int = GREATEST
     greatest: int = LEAST
+    lacks_bits: bool = False
 
 
 def check_index(
@@ -206,7 +215,42 @@ def _read(
                 one.missed += missed
                 one.damaged = damaged
                 one.key = one.key or key
+        for location in _lacking(
+            table, index, column, [numbers[k] for k in own], some, numbers_of_runs, ordinals
+        ):
+            seen[ranges[location]].lacks_bits = True
     return seen
+
+
+def _lacking(
+    table: CatalogTable,
+    index: OpenVersion,
+    column: Column,
+    numbers: Sequence[int],
+    tiling: Tiling,
+    numbers_of_runs: Sequence[int],
+    ordinals: Sequence[Sequence[int]],
+) -> Iterator[int]:
+    """Yields the locations whose signatures lack a bit of their texts."""
+    for runs in signature_rounds([index.manifest.runs[k] for k in numbers_of_runs]):
+        contents = [
+            {
+                file.name: verified(index.store, run_file(index.directory, run.id, file), file)
+                for file in run.files
+            }
+            for run in runs
+        ]
+        bits = max(bits_of(segments_of(run, own)) for run, own in zip(runs, contents, strict=True))
+        if not bits:
+            continue
+        frame = table.frame(numbers, column, cuts=tiling.cuts, signature_bits=bits, folds=False)
+        rows = frame.where(sf.col(SIGNATURE).isNotNull()).select(LOCATION, SIGNATURE)
+        sent = frame.sparkSession.sparkContext.broadcast(contents)
+        try:
+            step = find_lacking(runs, ordinals, lambda sent=sent: sent.value)  # type: ignore[misc]
+            yield from (row[0] for row in map_batches(rows, step, LACKING).collect())
+        finally:
+            sent.destroy()
 
 
 def _lines(
@@ -247,7 +291,7 @@ def _loss(index: OpenVersion, place: int, seen: _Seen) -> str:
         return "the rows of a damaged record, which differ from query to query,"
     if seen.missed:
         return f"key {seen.key} ({seen.missed} rows of such keys)"
-    if wrong := _wrong_bounds(index, place, seen):
+    if wrong := _contradiction(index, place, seen):
         return wrong
     where, manifest = index.locations().every_range, index.manifest
     rows, nulls, nans = (int(c[place]) for c in (where.rows, where.nulls, where.nans))
@@ -267,8 +311,10 @@ def _loss(index: OpenVersion, place: int, seen: _Seen) -> str:
     return ""
 
 
-def _wrong_bounds(index: OpenVersion, place: int, seen: _Seen) -> str:
-    """Returns a message if a location's keys contradict the bounds in the index, else ""."""
+def _contradiction(index: OpenVersion, place: int, seen: _Seen) -> str:
+    """Returns a message if a location's signature or bounds contradict its values, else ""."""
+    if seen.lacks_bits:
+        return f"a sequence of {LONG_GRAM_BYTES} bytes"
     bounds = index.placement().bounds
     if bounds is None or not bounds.known[place]:
         return ""

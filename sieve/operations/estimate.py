@@ -22,10 +22,11 @@ from typing import Final, NamedTuple
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
-from pyspark.sql import Row
+from pyspark.sql import DataFrame, Row
 
 from sieve.environment import Environment
 from sieve.errors import InvalidInputError
+from sieve.index_key import SUBSTRING
 from sieve.indexing.build_tasks import CUTS_PER_TASK, run_files
 from sieve.indexing.check_task import FilesInMemory
 from sieve.indexing.choose_run import Choice, MadeRun
@@ -40,6 +41,7 @@ from sieve.indexing.fit_budget import (
 from sieve.indexing.local_rows import LocalRows
 from sieve.indexing.probes import Probes, make_probes, with_value
 from sieve.indexing.read_column import read_cuts
+from sieve.indexing.signatures import Signatures, signature_bits
 from sieve.indexing.tiling import Tiling, locations_of, tile, whole_files
 from sieve.indexing.value_columns import column_values
 from sieve.metadata.file_list import render_locations
@@ -51,7 +53,7 @@ from sieve.operations.estimate_sample import FEW, FileSample, sample_files, seco
 from sieve.operations.judgement import of_queries
 from sieve.operations.timed_steps import TimedSteps
 from sieve.reader.lru_cache import FileCache
-from sieve.reader.run_file import SCHEMA, describe_run
+from sieve.reader.run_file import SCHEMA, SIGNATURE, describe_run
 from sieve.reader.run_reader import Run
 from sieve.segments.budget import within_budget
 from sieve.segments.intervals.plan_segments import SEGMENT_OVERHEAD
@@ -148,11 +150,13 @@ def estimate_index(
     numbers = chosen.numbers
     files = [every[number] for number in numbers]
     tiling = tile(table, numbers, files, wanted[0], environment.range_bytes)
-    frame = table.frame(numbers, column)
+    bits = signature_bits(tiling.sizes, wanted[0]) if column.kind == SUBSTRING else 0
+    frame = table.frame(numbers, column, signature_bits=bits)
+    ranges = frame
+    if tiling.is_cut:
+        ranges = table.frame(numbers, column, cuts=tiling.cuts, signature_bits=bits)
     of = column_profile(
-        column_values(
-            table.frame(numbers, column, cuts=tiling.cuts) if tiling.is_cut else frame, column
-        ),
+        column_values(ranges, column),
         column,
         tiling,
         counting=rows_to_count(table, files, frame, column),
@@ -190,6 +194,7 @@ def estimate_index(
             shared,
             whole,
             read,
+            ranges if bits else None,
         )
         found = []
         for options, one in zip(wanted, scaled, strict=True):
@@ -238,6 +243,7 @@ class _Estimating:
         chosen: the sample of files; its methods scale results from the sample to all files.
         whole: the column's profile for all files of the table and for all key codes.
         read: seconds that a build would need to read the column in all files.
+        signed: the locations and their signatures; None if a build makes no signatures.
     """
 
     table: CatalogTable
@@ -253,6 +259,7 @@ class _Estimating:
     shared: Shared
     whole: Profile
     read: float
+    signed: DataFrame | None
 
     def of(self, options: IndexOptions, wanted: IndexOptions) -> Estimate:
         """Estimates the index with the given options.
@@ -275,11 +282,18 @@ class _Estimating:
         if self.asked is not None:
             query = reads(self.asked, self.column, self.files, self.tiling, of, seen, held.run)
         expected = () if best is None else with_value(best.expected, of)
+        shapes = held.shapes
+        if best is not None and self.signed is not None:
+            signatures = Signatures(self.signed, of, options, None)
+            signing = signatures.size(best.made.bytes, expected)
+            if signing is not None:
+                expected, shapes = (*expected, signing.expected), (*shapes, SIGNATURE)
+                size += int(signing.bytes / chosen.share)
         files, table_bytes = round(chosen.of_all(locations)), sum(one.length for one in self.every)
         expected = chosen.reads_of_all(expected, locations, of.location_bytes)
         return Estimate(
             wanted,
-            held.shapes,
+            shapes,
             size,
             size / column_bytes if column_bytes else 0.0,
             round(seconds, 3),

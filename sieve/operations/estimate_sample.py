@@ -9,7 +9,7 @@ from typing import Final
 import numpy as np
 
 from sieve.metadata.index_options import IndexOptions
-from sieve.metadata.records import Expected
+from sieve.metadata.records import SIGNED, Expected
 
 FILES: Final = 20
 """The number of files in a sample."""
@@ -101,7 +101,7 @@ class FileSample:
 
         found = []
         for kind in expected:
-            if kind.kind == "absent":
+            if kind.kind in ("absent", SIGNED):
                 counts = [self.of_all(n) for n in (kind.files, kind.exact, kind.minmax)]
                 sizes = [self.of_all(n) for n in (kind.bytes, kind.exact_bytes)]
             else:

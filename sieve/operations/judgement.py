@@ -4,17 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Final
 
-from sieve.index_key import GRAM_BYTES, SUBSTRING, kind_of
+from sieve.index_key import GRAM_BYTES, LONG_GRAM_BYTES, SUBSTRING, kind_of
 from sieve.indexing.probes import files_read, least_read
+from sieve.indexing.signatures import TEXT_BYTES
 from sieve.metadata.manifest import Manifest
-from sieve.metadata.records import VALUE, Expected
+from sieve.metadata.records import SIGNED, VALUE, Expected
 from sieve.workload.benefit import Benefit, benefit_of
-
-TEXT_BYTES: Final = 12
-"""Sieve judges a substring index by queries for texts of this length, such as the last part of a
-UUID."""
 
 
 def benefit(
@@ -76,32 +72,40 @@ def of_queries(
     """
     if kind != SUBSTRING:
         return expected
-    return tuple(
-        of_text(one, TEXT_BYTES, locations, bytes_total)
-        for one in expected
-        if one.kind == "present"
-    )
+    return of_text(expected, TEXT_BYTES, locations, bytes_total)
 
 
-def of_text(one: Expected, length: int, locations: float, bytes_total: float) -> Expected:
-    """The expected reads of queries for a text that occurs in the table.
+def of_text(
+    expected: Sequence[Expected], length: int, locations: float, bytes_total: float
+) -> tuple[Expected, ...]:
+    """The expected reads of queries for a text that occurs in the table; empty without keys.
 
-    The function assumes that the text's keys occur independently of each other.
+    The function assumes that the text's keys occur independently of each other, and that the bits
+    of its signature do.
 
     Args:
-        one: the expected reads of a query for one key, which is a sequence of `GRAM_BYTES` bytes.
+        expected: the expected reads of a query for one key, which is a sequence of `GRAM_BYTES`
+            bytes, and for one bit of a signature.
         length: the length of the text in bytes, at least `GRAM_BYTES`.
     """
-    keys = length - GRAM_BYTES + 1
+    by_kind = {one.kind: one for one in expected}
+    one, signed = by_kind.get("present"), by_kind.get(SIGNED)
+    if one is None:
+        return ()
+    bits = max(0, length - LONG_GRAM_BYTES + 1)
+    share = 1.0 if signed is None else (signed.files / max(1.0, locations)) ** bits
 
     def of_all(part: float, whole: float) -> float:
         one_location = min(part, whole / max(1.0, locations))
-        return max(one_location, whole * (part / max(1.0, whole)) ** keys)
+        by_keys = (part / max(1.0, whole)) ** (length - GRAM_BYTES + 1)
+        return max(one_location, whole * min(by_keys, share))
 
-    return replace(
-        one,
-        files=of_all(one.files, locations),
-        exact=of_all(one.exact, locations),
-        bytes=of_all(one.bytes, bytes_total),
-        exact_bytes=of_all(one.exact_bytes, bytes_total),
+    return (
+        replace(
+            one,
+            files=of_all(one.files, locations),
+            exact=of_all(one.exact, locations),
+            bytes=of_all(one.bytes, bytes_total),
+            exact_bytes=of_all(one.exact_bytes, bytes_total),
+        ),
     )

@@ -18,11 +18,18 @@ import numpy as np
 import numpy.typing as npt
 
 from sieve.arrays import interval_set
-from sieve.arrays.dtypes import CodeIntervals, Hashes
+from sieve.arrays.dtypes import CodeIntervals, Hashes, Integers
 from sieve.encoding.codec import refuse_literal
 from sieve.encoding.encoder import GREATEST, LEAST, Encoder, Literal
 from sieve.encoding.hashing import hash_bytes, hash_codes
-from sieve.predicate.parse_predicate import Comparison, Leaf, Membership, NullTest, PackedKeys
+from sieve.predicate.parse_predicate import (
+    Comparison,
+    Leaf,
+    Membership,
+    NullTest,
+    PackedKeys,
+    Signature,
+)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -36,12 +43,15 @@ class KeyRanges:
         nan: whether the set contains NaN.
         hashes: uint64[h], the hashes that values of the set can have, or None if all hashes are
             possible.
+        signature: int64[s], hashes of long grams. Each location with a value of the set has a
+            signature with all these hashes. None if the signature can have any hashes.
     """
 
     intervals: CodeIntervals
     null: bool = False
     nan: bool = False
     hashes: Hashes | None = None
+    signature: Integers | None = None
 
 
 def intersect(one: KeyRanges, other: KeyRanges) -> KeyRanges:
@@ -57,11 +67,21 @@ def intersect(one: KeyRanges, other: KeyRanges) -> KeyRanges:
         one.null and other.null,
         one.nan and other.nan,
         hashes,
+        _both(one.signature, other.signature),
     )
 
 
+def _both(one: Integers | None, other: Integers | None) -> Integers | None:
+    if one is None or other is None:
+        return other if one is None else one
+    return np.union1d(one, other)
+
+
 def unite(parts: Iterable[KeyRanges]) -> KeyRanges:
-    """Returns the values that are in at least one of the key ranges."""
+    """Returns the values that are in at least one of the key ranges, and possibly others.
+
+    The result has no `signature`, because no hash is certain to be in all locations.
+    """
     parts = tuple(parts)
     # The key ranges of IS NULL, and other key ranges without intervals, contain no value with a
     # hash.
@@ -85,15 +105,15 @@ def key_ranges(leaf: Leaf, encoder: Encoder) -> KeyRanges:
         InvalidInputError: a constant is not in the wire form of the encoder's type.
     """
     if isinstance(leaf, NullTest):
-        if leaf.negated:
-            return KeyRanges(_EVERYWHERE, nan=True)
-        return KeyRanges(_NOWHERE, null=True)
+        return KeyRanges(_EVERYWHERE, nan=True) if leaf.negated else KeyRanges(_NOWHERE, null=True)
     if isinstance(leaf, Comparison):
         return _comparison(leaf, encoder)
     if isinstance(leaf, Membership):
         return _membership(leaf, encoder)
     if isinstance(leaf, PackedKeys):
         return _packed_keys(leaf, encoder)
+    if isinstance(leaf, Signature):
+        return KeyRanges(_EVERYWHERE, signature=np.array(leaf.hashes, np.int64))
     return KeyRanges(_interval(*encoder.starting_with(leaf.value)))
 
 

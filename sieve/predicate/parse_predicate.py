@@ -17,6 +17,8 @@ are JSON values. Dates (in days), timestamps (in microseconds) and floats (as IE
 integers. Decimals are strings of the digits of the unscaled value. Strings and binary are base64
 strings. ``!=`` and ``not in`` have ``"null": true`` if a row with NULL satisfies the condition.
 
+``signature`` means that a text contains all long grams with the hashes in `values` (32 bits).
+
 The operator ``in`` can have ``packed`` instead of `values`: many ascending int64 keys
 (little-endian) in base64. A packed key is an integer, a date or a timestamp in wire form. With
 ``"hashed": true``, each packed key is the XXH64 hash of a string or binary value
@@ -143,7 +145,15 @@ class StartsWith:
     value: str
 
 
-Leaf: TypeAlias = Comparison | Membership | PackedKeys | NullTest | StartsWith
+@dataclass(frozen=True, slots=True)
+class Signature:
+    """The text `column` contains a long gram with each of `hashes`, which are 32-bit numbers."""
+
+    column: Column
+    hashes: tuple[int, ...]
+
+
+Leaf: TypeAlias = Comparison | Membership | PackedKeys | NullTest | StartsWith | Signature
 Predicate: TypeAlias = Constant | Unknown | And | Or | Exists | Leaf
 
 
@@ -273,6 +283,16 @@ def _packed_keys(node: Mapping[str, object]) -> Predicate:
     return PackedKeys(_column(node), keys, hashed)
 
 
+def _signature(node: Mapping[str, object]) -> Predicate:
+    values = node.get("values")
+    if not isinstance(values, list) or not 1 <= len(values) <= MAX_NODES:
+        raise _malformed("the values of signature are no list of hashes")
+    hashes = tuple(value for value in values if type(value) is int and 0 <= value < 1 << 32)
+    if len(hashes) < len(values):
+        raise _malformed("a value of signature is no hash of 32 bits")
+    return Signature(_column(node), hashes)
+
+
 def _starts_with(node: Mapping[str, object]) -> Predicate:
     value = node.get("value")
     if not isinstance(value, str):
@@ -284,6 +304,7 @@ _PLAIN: Final[Mapping[str, Callable[[Mapping[str, object]], Predicate]]] = {
     "true": lambda _: Constant(True),
     "false": lambda _: Constant(False),
     "unknown": _unknown,
+    "signature": _signature,
     "starts with": _starts_with,
     "is null": lambda node: NullTest(_column(node)),
     "is not null": lambda node: NullTest(_column(node), negated=True),

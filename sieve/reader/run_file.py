@@ -29,6 +29,7 @@ from sieve.segments.hash_map.format import SHAPE_MAP, decode_map
 from sieve.segments.hash_map.lookup import MapSegment
 from sieve.segments.intervals.format import decode_cells
 from sieve.segments.payload import LAYOUT_VERSION, SHAPES, decode, decode_ends
+from sieve.segments.signatures import SHAPE_SIGNATURE, SignatureSegment, decode_signatures
 
 SCHEMA: Final = pa.schema(
     [("shape", pa.string())]
@@ -36,6 +37,8 @@ SCHEMA: Final = pa.schema(
     + [("payload", pa.binary())]
 )
 """The columns of a run file, which is in Parquet format."""
+SIGNATURE: Final = "signature"
+"""The value of the column `shape` for a signature segment."""
 
 CHUNK_BYTES: Final = 1 << 16
 """The approximate number of payload bytes in a chunk of several segments. The smallest segments of
@@ -60,6 +63,7 @@ class RunFile:
         has_cells: whether all segments that are not hash maps store their entries as cells of a
             grid.
         maps: the hash maps of the file, which share the memory of `payloads`.
+        signatures: the signature segments of the file, which share the memory of `payloads`.
     """
 
     payloads: npt.NDArray[np.uint8]
@@ -70,6 +74,7 @@ class RunFile:
     last: Codes
     has_cells: bool
     maps: tuple[MapSegment, ...]
+    signatures: tuple[SignatureSegment, ...] = ()
 
     @property
     def nbytes(self) -> int:
@@ -125,7 +130,8 @@ def parse_run_file(data: bytes, file: RunFileRef) -> RunFile:
         raise _corrupt(file, "has a segment that is too short")
     shape, first, last = _heads(payloads, begin)
     of_map = shape == SHAPE_MAP
-    known = of_map | (np.isin(shape, SHAPES) & (payloads[begin + 1] == LAYOUT_VERSION))
+    signed = shape == SHAPE_SIGNATURE
+    known = of_map | signed | (np.isin(shape, SHAPES) & (payloads[begin + 1] == LAYOUT_VERSION))
     for k in np.flatnonzero(~known).tolist():
         # `decode` raises the right error: either the payload is damaged, or a later release wrote
         # its shape or layout.
@@ -135,7 +141,11 @@ def parse_run_file(data: bytes, file: RunFileRef) -> RunFile:
         decode_map(payloads.data[begin[k] : end[k]]) for k in np.flatnonzero(of_map).tolist()
     )
     _check_within(first[of_map], last[of_map], file.hashes, file)
-    order = np.flatnonzero(~of_map)
+    signatures = tuple(
+        decode_signatures(payloads[begin[k] : end[k]]) for k in np.flatnonzero(signed).tolist()
+    )
+    _check_within(first[signed], last[signed], file.signatures, file)
+    order = np.flatnonzero(~of_map & ~signed)
     order = order[np.argsort(first[order], kind="stable")]
     begin, end, first, last = begin[order], end[order], first[order], last[order]
     _check_within(first, last, file.codes, file)
@@ -143,9 +153,8 @@ def parse_run_file(data: bytes, file: RunFileRef) -> RunFile:
         raise _corrupt(file, "has segments that overlap")
     chunk = _chunks(end - begin)
     has_cells = not np.any(shape == SHAPE_SIEVE)
-    return RunFile(
-        payloads, begin, end, chunk, first[chunk[:-1]], last[chunk[1:] - 1], has_cells, maps
-    )
+    ends = first[chunk[:-1]], last[chunk[1:] - 1]
+    return RunFile(payloads, begin, end, chunk, *ends, has_cells, maps, signatures)
 
 
 def describe_run(
@@ -169,16 +178,17 @@ def describe_run(
     if not found:
         return None
     segments = pa.concat_tables(tables)
-    of_map = pc.equal(segments["shape"], "map")
-    codes = _ranges_of_files(segments.filter(pc.invert(of_map)), len(found))
+    of_map, signed = (pc.equal(segments["shape"], shape) for shape in ("map", SIGNATURE))
+    codes = _ranges_of_files(segments.filter(pc.invert(pc.or_(of_map, signed))), len(found))
     hashes = _ranges_of_files(segments.filter(of_map), len(found))
+    signatures = _ranges_of_files(segments.filter(signed), len(found))
     return RunRef(
         run,
         locations,
         encoder.to_json(),
         tuple(
             RunFileRef(file.name, file.length, file.sha256, *ranges)
-            for file, *ranges in zip(found, codes, hashes, strict=True)
+            for file, *ranges in zip(found, codes, hashes, signatures, strict=True)
         ),
         segments=len(segments),
         blocks=pc.sum(segments["blocks"]).as_py(),

@@ -12,7 +12,7 @@ from typing import Final
 
 import numpy as np
 
-from sieve.arrays.dtypes import CodeIntervals, Codes, Flags, Hashes
+from sieve.arrays.dtypes import CodeIntervals, Codes, Flags, Hashes, Integers
 from sieve.arrays.interval_set import meeting, merge
 from sieve.encoding.encoder import GREATEST, LEAST
 from sieve.errors import CorruptError, SieveError
@@ -53,6 +53,7 @@ class Run:
         self._cache = cache
         self._codes = _Ranges([file.codes for file in run.files])
         self._hashes = _Ranges([file.hashes for file in run.files])
+        self._signatures = _Ranges([file.signatures for file in run.files])
         self._decoded_bytes = self.entry_bytes * _DECODED
         self._failed: dict[int, SieveError] = {}
 
@@ -117,6 +118,26 @@ class Run:
             for one in self._file(number).maps:
                 self._check(number, one.n_locations)
                 found[: one.n_locations] |= one.locations_of(hashes)
+        return found
+
+    def locations_signed(self, hashes: Integers) -> Flags:
+        """Returns the locations whose signatures have the bits of all hashes.
+
+        If the run has no signature for a location, the result includes the location.
+
+        Args:
+            hashes: int64[q], hashes of long grams, in any order.
+
+        Returns:
+            bool[locations of the run]. The method raises the errors of `locations_in`.
+        """
+        found = np.ones(self._n_locations, np.bool_)
+        for value in np.unique(hashes).tolist():
+            for number in self._signatures.files_of(np.array([[value, value]], np.int64)):
+                for one in self._file(number).signatures:
+                    if one.first <= value <= one.last:
+                        self._check(number, one.n_locations)
+                        found[: one.n_locations] &= one.locations_with(value)
         return found
 
     def locations_in_each(self, intervals: CodeIntervals) -> Flags:

@@ -194,6 +194,8 @@ class OpenVersion:
         return extents(ends.falling() if descending else ends, keyed, bounds)
 
     def _found(self, run: Run, key_ranges: KeyRanges) -> Flags:
+        if key_ranges.signature is not None:
+            return run.locations_signed(key_ranges.signature)
         found = run.locations_in(key_ranges.intervals)
         if run.has_maps and key_ranges.hashes is not None and found.any():
             found &= run.locations_of(key_ranges.hashes)
@@ -206,7 +208,9 @@ class OpenVersion:
 
     def _every_key(self, key_ranges: KeyRanges) -> bool:
         """Returns whether key ranges include every key; if so, a look-up need not search runs."""
-        if len(key_ranges.intervals) != 1 or key_ranges.hashes is not None:
+        if key_ranges.hashes is not None or key_ranges.signature is not None:
+            return False
+        if len(key_ranges.intervals) != 1:
             return False
         first, last = key_ranges.intervals[0].tolist()
         spans = (run.span for run in self.runs)

@@ -33,6 +33,9 @@ FAILED = "__sieve_failed__"
 LOCATION = "__sieve_location__"
 """Name of the column in `CatalogTable.frame` that identifies a row's file."""
 
+SIGNATURE = "__sieve_signature__"
+"""Name of the column with the signature of a location's texts, for the kind `SUBSTRING`."""
+
 
 PLACE = "__sieve_place__"
 """Name of the column that contains `LOCATION` even in a row for which the expression fails."""
@@ -134,6 +137,8 @@ class CatalogTable(RegisteredTable):
         cuts: Sequence[Sequence[int]] = (),
         *,
         whole_texts: bool = False,
+        signature_bits: int = 0,
+        folds: bool = True,
     ) -> DataFrame:
         """A frame over the rows of some files, from which a build reads one column.
 
@@ -156,6 +161,9 @@ class CatalogTable(RegisteredTable):
                 file.
             whole_texts: whether Spark sends whole strings and binary values to Python, not only
                 leading bytes.
+            signature_bits: for the kind `SUBSTRING`, the binary logarithm of the number of bits in
+                a signature (`sieve.segments.signatures`); 0 for no signature.
+            folds: whether signatures with few set bits become smaller.
         """
         whole_texts = whole_texts and column.any_width
         session = self._session(whole_texts=whole_texts)
@@ -175,7 +183,8 @@ class CatalogTable(RegisteredTable):
         frame = frame.withColumn(LOCATION, place).drop(*marks)
         if column.kind != SUBSTRING:
             return frame
-        return DataFrame(self._access.grams(frame._jdf, column.in_frame, LOCATION), self._spark)  # noqa: SLF001
+        texts = frame._jdf, column.in_frame, LOCATION  # noqa: SLF001
+        return DataFrame(self._access.grams(*texts, signature_bits, folds), self._spark)
 
     def column(self, typed: Sequence[str], kind: str | None = None) -> Column:
         """The column or expression that a statement names, given as a path or as a key.

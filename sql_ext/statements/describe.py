@@ -8,13 +8,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from sieve.encoding.encoder import Encoder
 from sieve.index_key import GRAM_BYTES, SUBSTRING, kind_of, shown
 from sieve.indexing.auto_budget import map_left_out
+from sieve.indexing.signatures import TEXT_BYTES
 from sieve.metadata.index_options import AUTO, MANUAL, IndexOptions
 from sieve.metadata.manifest import Manifest
 from sieve.metadata.records import VALUE, BuildStats, Expected
 from sieve.operations.dropped_column import dropped_column
 from sieve.operations.estimate import Estimate
 from sieve.operations.judgement import (
-    TEXT_BYTES,
     benefit,
     benefit_of_version,
     expected_of_version,
@@ -253,11 +253,12 @@ def _expected(manifest: Manifest) -> Iterator[tuple[str, str]]:
 
 def _expected_of_texts(stats: BuildStats, what: str) -> Iterator[tuple[str, str]]:
     """Yields the expected reads of queries, for texts of several lengths."""
-    of_key = next((kind for kind in stats.expected if kind.kind == "present"), None)
-    if of_key is None:
-        return
-    for length in _TEXT_LENGTHS:
-        one = of_text(of_key, length, stats.ranges_total, stats.bytes_total)
+    texts = [
+        (length, one)
+        for length in _TEXT_LENGTHS
+        for one in of_text(stats.expected, length, stats.ranges_total, stats.bytes_total)
+    ]
+    for length, one in texts:
         query = f"a text of {length} bytes"
         read = f"{one.files:.2f} of {stats.ranges_total} expected"
         yield f"{what} read for {query}", f"{read}; at least {one.exact:.2f}"

@@ -11,12 +11,13 @@ contains the sorted rows of each statement. Annotations precede a statement:
 
 Each file runs in strict mode with the index. Files in ``THINNED`` have many similar queries, so
 `make test` runs only every twelfth query of these files. `make test-long` runs all queries, and
-also audits the files that scans skip. A file also runs without the index. The run without the index is
-omitted if a stored digest proves that it would pass again (``proven``). The files in ``EVERY_MODE``
-also run over the Thrift server and, in `make test-long`, with default settings. The files in
-``OVER_THRIFT`` also run over the Thrift server, where `make test` runs one query in twelve. Spark
-compiles the queries of the files in ``EVERY_MODE`` and ``OVER_THRIFT``, and interprets the queries
-of all other files. With the option ``--every 6``, only one query in six runs.
+also audits the files that scans skip. A file also runs without the index. The run without the index
+is omitted if a stored digest proves that it would pass again (``proven``). The files in
+``EVERY_MODE`` also run over the Thrift server and, in `make test-long`, with default settings. The
+files in ``OVER_THRIFT`` also run over the Thrift server, where `make test` runs one query in
+twelve. Spark compiles the queries of the files in ``EVERY_MODE`` and ``OVER_THRIFT``, and
+interprets the queries of all other files. With the option ``--every 6``, only one query in six
+runs.
 
 Long lists are hard to read. So in a statement, ``{{3..9 step 2}}`` stands for ``3, 5, 7, 9``.
 """

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import re
 import secrets
 import shutil
@@ -17,21 +16,18 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from forged_version import folder, forge
 from spark_session import Lab
 
 from sieve.encoding.encoder import Encoder
 from sieve.encoding.hashing import hash_codes
 from sieve.indexing import block_tasks, hash_map_tasks, segment_tasks
 from sieve.indexing.packed_intervals import pack
-from sieve.metadata.commit import newest, publish, read_version
-from sieve.metadata.file_list import FileState, Locations, render_locations
-from sieve.metadata.paths import locations_file
-from sieve.metadata.records import LocationsRef, PartRef, RunId, RunRef, VersionId
-from sieve.reader.version_reader import read_locations
+from sieve.metadata.file_list import FileState, Locations
+from sieve.metadata.records import RunId, RunRef
 from sieve.segments.intervals.cut_gaps import Intervals
 from sieve.segments.intervals.plan_segments import plan
 from sieve.segments.query_model import QueryModel
-from sieve.storage.local import LocalStore
 from tests.built_index import Row, write_run
 
 SHAPES = ("intervals", "map", "sieve")
@@ -172,39 +168,6 @@ def test_an_index_that_cannot_be_checked_fails_the_statement(t: Lab) -> None:
     shutil.rmtree(folder(t, "id_sieve"))
     with pytest.raises(Exception, match="SIEVE_INDEX_NOT_USABLE"):
         check(t)
-
-
-def folder(lab: Lab, index: str) -> Path:
-    """The folder of the index."""
-    facts = lab.facts(index)
-    return Path(facts["path"].removeprefix("file:"))
-
-
-def forge(
-    lab: Lab,
-    index: str,
-    change: Callable[[Locations, RunRef, Path], tuple[Locations, RunRef]],
-) -> None:
-    """Publishes a forged version 1 with correct checksums; queries then use this version."""
-    place = folder(lab, index)
-    store, uri = LocalStore(), f"file:{place}"
-    sound, base = read_version(store, uri, 1), newest(store, uri)
-    assert base is not None
-    locations, run = change(read_locations(store, uri, sound), sound.runs[0], place)
-    data = render_locations(locations, base.roots)
-    name = f"{secrets.token_hex(16)}.parquet"
-    store.create(locations_file(uri, name), data)
-    part = PartRef(name, len(data), hashlib.sha256(data).hexdigest(), len(locations.paths))
-    made = replace(
-        base,
-        version=base.version + 1,
-        id=VersionId(secrets.token_hex(16)),
-        parent=base.id,
-        runs=(run,),
-        locations=LocationsRef((part,), part.rows),
-    )
-    publish(store, uri, base, lambda _: made, attempts=1)
-    lab.sql(f"ALTER SIEVE INDEX {index} ON t ENABLE")
 
 
 def error_of_check(lab: Lab, rest: str = "ON t") -> str:

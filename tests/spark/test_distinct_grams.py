@@ -31,9 +31,9 @@ def found(lab: Lab, rows: Rows) -> list[tuple[int | None, int]]:
     """The rows that the shim returns if all input rows are in one partition."""
     frame = lab.spark.createDataFrame([*rows], "`a``b` BINARY, location INT").coalesce(1)
     shim = lab.spark._jvm.org.apache.spark.sql.sieve.statements.DistinctGrams
-    grams = DataFrame(shim.of(frame._jdf, "`a``b`", "location"), lab.spark)
-    assert grams.columns == ["a`b", "location"]
-    return [(gram, place) for found, place in grams.collect() for gram in found or [None]]
+    grams = DataFrame(shim.of(frame._jdf, "`a``b`", "location", 0, True), lab.spark)
+    assert grams.columns == ["a`b", "location", "__sieve_signature__"]
+    return [(gram, place) for found, place, _ in grams.collect() for gram in found or [None]]
 
 
 def test_the_rows_of_each_location(lab: Lab) -> None:
@@ -63,3 +63,45 @@ def test_drawn_texts(lab: Lab, seed: int, letters: int, length: int) -> None:
         for _ in range(100)
     ]
     assert found(lab, rows) == expected(rows)
+
+
+def bits_of_texts(texts: Sequence[bytes | None], bits: int) -> set[int]:
+    """The bits of a signature with 2^bits bits, computed from its definition."""
+    grams = {text[k : k + 8] for text in texts if text for k in range(len(text) - 7)}
+    hashes = {int.from_bytes(gram, "big") * 0x9E3779B97F4A7C15 % (1 << 64) >> 32 for gram in grams}
+    return {value >> (32 - bits) for value in hashes}
+
+
+def signatures(lab: Lab, rows: Rows, bits: int, *, folds: bool) -> dict[int, tuple[int, set[int]]]:
+    """For each location, the number of bits of the shim's signature, and the bits that are set."""
+    frame = lab.spark.createDataFrame([*rows], "text BINARY, location INT").coalesce(1)
+    shim = lab.spark._jvm.org.apache.spark.sql.sieve.statements.DistinctGrams
+    made = DataFrame(shim.of(frame._jdf, "text", "location", bits, folds), lab.spark)
+    return {
+        place: (
+            8 * len(image),
+            {k for k in range(8 * len(image)) if image[k // 8] >> (k % 8) & 1},
+        )
+        for _, place, image in made.collect()
+        if image is not None
+    }
+
+
+def test_signatures_of_locations(lab: Lab) -> None:
+    """A signature has exactly the bits of its texts' sequences of 8 bytes, and folds if sparse."""
+    drawn = random.Random(8)
+    rows = [
+        (drawn.randbytes(drawn.randrange(40)), place)
+        for place, count in ((0, 3), (1, 40), (2, 400))
+        for _ in range(count)
+    ]
+    rows += [(b"short", 3), (None, 3), (None, -2)]
+    texts = {place: [text for text, other in rows if other == place] for place in range(4)}
+    whole = signatures(lab, rows, 12, folds=False)
+    assert whole == {place: (1 << 12, bits_of_texts(texts[place], 12)) for place in range(4)}
+    folded = signatures(lab, rows, 12, folds=True)
+    for place, (size, found) in folded.items():
+        assert found == bits_of_texts(texts[place], size.bit_length() - 1)
+        assert size == 512 or 4 * len(found) > size // 2
+        assert size == 4096 or 4 * len(bits_of_texts(texts[place], size.bit_length())) <= 2 * size
+    assert len({size for size, _ in folded.values()}) == 3

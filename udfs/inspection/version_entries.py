@@ -10,6 +10,7 @@ from sieve.encoding.encoder import Encoder
 from sieve.metadata.file_list import Locations
 from sieve.metadata.manifest import Manifest
 from sieve.operations.registered_index import Usable
+from sieve.reader.run_file import SIGNATURE
 from sieve.reader.version_reader import read_locations
 from sieve.segments.entries import Entries
 from sieve.segments.payload import decode
@@ -48,8 +49,8 @@ def read_entries(index: Usable) -> VersionEntries:
     encoder, parts, maps = Encoder(manifest.type), [], 0
     for coded, slot, segment in stored_segments(index.store, index.directory, manifest):
         encoder = coded
-        if segment["shape"] == "map":
-            maps += 1
+        if segment["shape"] in ("map", SIGNATURE):
+            maps += segment["shape"] == "map"
         else:
             part = decode(segment["payload"])
             parts.append(Entries(part.low, part.high, part.location + np.int32(slot)))

@@ -58,7 +58,7 @@ class Listed:
     def files(self) -> tuple[DataFile, ...]:
         return self.listings.pop(0) if len(self.listings) > 1 else self.listings[0]
 
-    def frame(self, numbers: Sequence[int], *_: object) -> list[int]:
+    def frame(self, numbers: Sequence[int], *_: object, **_how: object) -> list[int]:
         self.read = list(numbers)
         return self.read
 

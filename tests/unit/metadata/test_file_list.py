@@ -242,7 +242,9 @@ class Listed:
         assert not files
         return frozenset()
 
-    def frame(self, numbers: list[int], _column: object, _news: object = ()) -> list[list[int]]:
+    def frame(
+        self, numbers: list[int], _column: object, _news: object = (), **_how: object
+    ) -> list[list[int]]:
         return [[number] for number in numbers]
 
 

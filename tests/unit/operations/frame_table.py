@@ -81,7 +81,7 @@ class Table:
         _: object,
         _news: object = (),
         cuts: Sequence[object] = (),
-        **_how: bool,
+        **_how: object,
     ) -> Frame:
         """Returns a frame with the rows of these files, or of their ranges if `cuts` is given."""
         files = [self.values[k] for k in numbers]

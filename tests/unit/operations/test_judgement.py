@@ -15,7 +15,7 @@ _KEY = Expected("present", 80.0, 60.0, 100.0, 800.0, 600.0)
 @pytest.mark.parametrize(("length", "files"), [(4, 80.0), (5, 64.0), (6, 51.2), (40, 1.0)])
 def test_text_has_all_its_keys(length: int, files: float) -> None:
     """A query for a text reads the locations that contain each of the text's keys."""
-    read = of_text(_KEY, length, 100, 1000)
+    (read,) = of_text((_KEY,), length, 100, 1000)
     assert read.files == pytest.approx(files)
     assert read.bytes == pytest.approx(10 * files)
     assert read.exact <= read.files
@@ -29,7 +29,7 @@ def test_text_in_no_location_is_in_no_location() -> None:
     """
     nowhere = Expected("present", 0.0, 0.0, 0.0, 0.0, 0.0)
     for locations in (0, 100):
-        read = of_text(nowhere, 12, locations, 10 * locations)
+        (read,) = of_text((nowhere,), 12, locations, 10 * locations)
         assert (read.files, read.exact, read.bytes, read.exact_bytes) == (0, 0, 0, 0)
 
 

@@ -110,6 +110,7 @@ class Commits:
         _column: object,
         appended_only: frozenset[int],
         _cuts: object = (),
+        **_how: object,
     ) -> list[list[int]]:
         self.appended_only = appended_only
         if appended_only and self.broken:

@@ -7,7 +7,10 @@ import itertools
 import numpy as np
 import pytest
 
-from sieve.predicate.key_ranges import KeyRanges, intersect, unite
+from sieve.encoding.encoder import Encoder
+from sieve.errors import InvalidInputError
+from sieve.predicate.key_ranges import KeyRanges, intersect, key_ranges, unite
+from sieve.predicate.parse_predicate import Signature, parse
 
 
 def ranges_with(*intervals: tuple[int, int], hashes: list[int] | None = None) -> KeyRanges:
@@ -64,3 +67,32 @@ def test_intersection_includes_null_and_nan_if_both_sides_do(name: str) -> None:
     for one, other in itertools.product(sides, repeat=2):
         both, either = intersect(sides[one], sides[other]), unite([sides[one], sides[other]])
         assert (getattr(both, name), getattr(either, name)) == (one and other, one or other)
+
+
+def test_signature_in_an_and() -> None:
+    """An intersection has the signature hashes of both sides; a union has none."""
+    one, other = (parse_ranges(*hashes) for hashes in ((1, 7), (7, 9)))
+    for left, right, hashes in (
+        (one, other, [1, 7, 9]),
+        (one, RANGE, [1, 7]),
+        (RANGE, one, [1, 7]),
+    ):
+        both = intersect(left, right)
+        assert both.signature is not None
+        assert both.signature.tolist() == hashes
+    assert unite([one, other]).signature is None
+    assert unite([one, RANGE]).signature is None
+
+
+def parse_ranges(*hashes: int) -> KeyRanges:
+    """The key ranges of a leaf `signature` with these hashes."""
+    leaf = parse({"op": "signature", "col": ["", "c", "substring"], "values": [*hashes]})
+    assert isinstance(leaf, Signature)
+    return key_ranges(leaf, Encoder("int"))
+
+
+@pytest.mark.parametrize("values", [None, [], [1.5], [True], [-1], [1 << 32], ["1"]])
+def test_signature_without_hashes_is_refused(values: object) -> None:
+    """The values of a signature are one or more numbers of 32 bits."""
+    with pytest.raises(InvalidInputError, match="signature"):
+        parse({"op": "signature", "col": ["", "c", "substring"], "values": values})

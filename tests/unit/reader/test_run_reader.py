@@ -482,7 +482,7 @@ def test_impossible_payloads_are_corrupt(payload: bytes) -> None:
         parse_run_file(*altered([segment(0, 9, 0), segment(20, 29, 1)], 1, payload))
 
 
-@pytest.mark.parametrize("head", [b"\x05\x01", b"\x01\x02", b"\x04\x02"])
+@pytest.mark.parametrize("head", [b"\x06\x01", b"\x01\x02", b"\x04\x02"])
 def test_a_later_shape_or_layout_is_too_new(head: bytes) -> None:
     """A payload of a later shape or layout is too new, whatever bytes follow."""
     with pytest.raises(UnsupportedError):

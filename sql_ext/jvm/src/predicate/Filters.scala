@@ -164,7 +164,9 @@ class Filters(
     } yield {
       val other = whole(e, negated, depth)
       val others = Seq(other).filter(_("op") != "unknown")
-      val nodes = others ++ of.grams.map(gram => join("exists", Seq(leaf("=", key) + ("value" -> gram))))
+      val signature = Some(of.signature).filter(_.nonEmpty).map(hashes => leaf("signature", key) + ("values" -> hashes))
+      val nodes = others ++ of.grams.map(gram => join("exists", Seq(leaf("=", key) + ("value" -> gram)))) ++
+        signature.map(all => join("exists", Seq(all)))
       if (nodes.nonEmpty) join("and", nodes) else other + ("why" -> Grams.tooShort(why(e)))
     }
 

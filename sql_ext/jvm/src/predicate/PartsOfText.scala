@@ -16,16 +16,30 @@ private final case class PartsOfText(text: Expression, parts: Seq[Array[Byte]], 
   def grams: Seq[Int] = {
     val all = parts.filter(_.length >= Grams.bytes).flatMap(_.sliding(Grams.bytes)).map(ByteBuffer.wrap(_).getInt).distinct
     // Adjacent keys share bytes, so for long parts, a sample of the keys selects nearly the same files as all keys.
+    sample(all)
+  }
+
+  /** The hashes of the long grams in the parts. The signature of a location with such a text has all these bits. */
+  def signature: Seq[Long] =
+    sample(parts.filter(_.length >= Grams.longBytes).flatMap(_.sliding(Grams.longBytes)).map(Grams.hash).distinct)
+      .map(Integer.toUnsignedLong)
+
+  private def sample[A](all: Seq[A]): Seq[A] = {
     val step = (all.size + Grams.most - 1) / Grams.most
     if (step < 2) all else all.grouped(step).map(_.head).toSeq
   }
-
 }
 
 object Grams {
   /** The length of a key in bytes. Python code calls the same number `GRAM_BYTES`. */
   val bytes = 4
+  /** The length of a long gram in bytes. Python code calls the same number `LONG_GRAM_BYTES`. */
+  val longBytes = 8
   val most = 40
+
+  /** The hash of a long gram, whose bytes are the big-endian number `gram`. */
+  def hash(gram: Long): Int = ((gram * 0x9E3779B97F4A7C15L) >>> 32).toInt
+  def hash(gram: Array[Byte]): Int = hash(gram.foldLeft(0L)((number, byte) => number << 8 | byte & 0xff))
 
   /**
    * The reason that a scan reports if no part of a predicate is long enough for a key. The reason contains no constants

@@ -13,35 +13,47 @@ import org.apache.spark.util.collection.OpenHashSet
  */
 private object DistinctGrams {
   /**
-   * Replaces the texts of each location by one row with an array of their distinct grams, in ascending order. A row
-   * with a negative location remains a row of its own, and its array is NULL.
+   * Replaces the texts of each location by one row with an array of their distinct grams, in ascending order, and with
+   * the signature of the texts. A row with a negative location remains a row of its own, without grams and signature.
    *
    * @param frame    rows in which the rows of each location are adjacent
    * @param text     the quoted name of the column with the texts
    * @param location the name of the column with the locations
+   * @param bits     the binary logarithm of a signature's size in bits; 0 for no signature
+   * @param folds    whether a signature in which few bits are set becomes smaller
    */
-  def of(frame: DataFrame, text: String, location: String): DataFrame = {
+  def of(frame: DataFrame, text: String, location: String, bits: Int, folds: Boolean): DataFrame = {
     val texts = frame.select(col(text).cast("binary"), col(location))
-    texts.mapPartitions(new ByLocation(_): Iterator[(Array[Int], Int)])(Encoders.product).toDF(texts.columns.toSeq: _*)
+    texts.mapPartitions(new ByLocation(_, bits, folds): Iterator[OfLocation])(Encoders.product)
+      .toDF(texts.columns.toSeq :+ signature: _*)
   }
 
-  private class ByLocation(rows: Iterator[Row]) extends Iterator[(Array[Int], Int)] {
+  /** The name of the column with the signatures. Python code calls this name `SIGNATURE`. */
+  private val signature = "__sieve_signature__"
+  private type OfLocation = (Array[Int], Int, Array[Byte])
+
+  private class ByLocation(rows: Iterator[Row], bits: Int, folds: Boolean) extends Iterator[OfLocation] {
     private val texts = rows.buffered
     override def hasNext: Boolean = texts.hasNext
 
-    override def next(): (Array[Int], Int) = {
+    override def next(): OfLocation = {
       val location = texts.head.getInt(1)
-      if (location < 0) { texts.next(); (null, location) } else (ofLocation(location), location)
+      if (location < 0) { texts.next(); (null, location, null) } else ofLocation(location)
     }
 
-    /** Reads all rows of the next location, and returns their grams. */
-    private def ofLocation(location: Int): Array[Int] = {
+    /** Reads all rows of the next location. */
+    private def ofLocation(location: Int): OfLocation = {
       val grams = new DistinctGrams
+      val signature = if (bits == 0) None else Some(new Signature(bits))
       while (texts.hasNext && texts.head.getInt(1) == location) {
         val row = texts.next()
-        if (!row.isNullAt(0)) grams.add(row.getAs[Array[Byte]](0))
+        if (!row.isNullAt(0)) {
+          val text = row.getAs[Array[Byte]](0)
+          grams.add(text)
+          signature.foreach(_.add(text))
+        }
       }
-      grams.sorted
+      (grams.sorted, location, signature.map(s => if (folds) s.folded else s.bytes).orNull)
     }
   }
 }

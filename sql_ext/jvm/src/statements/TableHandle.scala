@@ -166,8 +166,9 @@ class TableHandle(session: Compat.Session, name: JList[String], plan: LogicalPla
       s"$value AS __sieve_value__" :+ "__sieve_tried__ IS NULL AS __sieve_failed__": _*)
   }
 
-  /** Returns the distinct grams of a frame's texts, and their locations. See `DistinctGrams.of`. */
-  def grams(frame: DataFrame, text: String, location: String): DataFrame = DistinctGrams.of(frame, text, location)
+  /** Returns the distinct grams of a frame's texts, their locations and signatures. See `DistinctGrams.of`. */
+  def grams(frame: DataFrame, text: String, location: String, bits: Int, folds: Boolean): DataFrame =
+    DistinctGrams.of(frame, text, location, bits, folds)
 
   /** Writes a run file of an index. See `RunWriter`. */
   def write(
