@@ -180,7 +180,7 @@ def _within(ends: LocationEnds, bounds: KeyBounds) -> LocationEnds:
             np.minimum(high, greatest),
         ]
     )
-    # If the least key is in the last cell of an entry, the entry may contain only this one key.
+    # If the least key is in the last cell of an entry, perhaps the entry contains no other key.
     apart = np.where(exact, ends.apart & (least < last_from), ends.apart)
     return replace(ends, codes=codes, begins=ends.begins | exact, apart=apart)
 

@@ -52,7 +52,7 @@ def test_any_other_root_is_refused(root: str) -> None:
 
 
 def test_create_refuses_a_root_of_one_session() -> None:
-    """CREATE refuses a root that one session sets, as other sessions could not use the index."""
+    """CREATE refuses a root that is set in one session only: other sessions could not use it."""
     roots, given = Roots(DRIVER), settings(path="file:/mine")
     roots.check("file:/mine", "d", given, session)
     with pytest.raises(RootRefusedError, match="only this session would use"):

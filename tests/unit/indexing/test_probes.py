@@ -140,7 +140,7 @@ def may_pay(files: float, exact: float, *, budget: int = ENOUGH, of: str = "bigi
 
 
 def test_map_pays_if_intervals_read_files_without_the_key() -> None:
-    """A map may pay if it fits the budget, and if intervals also find files without the key."""
+    """A map can pay back if it fits the budget, and if intervals read more files than needed."""
     assert may_pay(3.0, 1.0)
     assert not may_pay(3.0, 3.0)
     assert not may_pay(3.0, 1.0, budget=10)

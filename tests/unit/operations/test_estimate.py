@@ -130,7 +130,7 @@ def test_more_intervals_are_tried_if_they_may_pay(
 ) -> None:
     """If more intervals may save reads, ESTIMATE also tries more intervals.
 
-    ESTIMATE tries no more intervals if a map is better, or if a map would exceed its limits.
+    ESTIMATE stops adding intervals if a map is better, or if a map would be too large.
     """
     made: list[str] = []
     maker = choose_run.run_maker

@@ -64,7 +64,7 @@ def declare(warehouse: Warehouse, columns: str, options: str = "") -> None:
 
 
 def write(warehouse: Warehouse, event_handler: EventHandler, session: Session) -> None:
-    """Sends the event of a write to t, in a session with ``spark.sieve.refresh.auto``."""
+    """Handles the event of a write to t. The session has set ``spark.sieve.refresh.auto``."""
     info = warehouse.info("t")
     identity = ("catalog", "database", "table", "create_time_ms", "location")
     table = {key: info[key] for key in identity}

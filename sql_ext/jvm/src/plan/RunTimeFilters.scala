@@ -75,8 +75,8 @@ object RunTimeFilters {
   }
 
   /**
-   * Removes each filter whose keys a job reads. Readers need the results of all subqueries in their filters, and fail
-   * if a result is missing.
+   * Removes each filter with keys that a separate job reads. Readers need the results of all subqueries in their
+   * filters, and fail if a result is missing.
    */
   def withoutKeys(filters: Seq[Expression]): Seq[Expression] = filters.filterNot(_.isInstanceOf[AmongKeys])
 
