@@ -41,7 +41,7 @@ def starts(
     *,
     touching: bool = False,
 ) -> Places:
-    """Returns where each merged interval begins, as positions of input intervals for ``reduceat``.
+    """Returns the position of the first input interval in each merged interval, for ``reduceat``.
 
     Args:
         first: int64[n], the first integer of each interval, ascending within each owner.

@@ -111,7 +111,7 @@ def _level(
 
 
 def _last_not_greater(level: _Level, nodes: Offsets, words: Words) -> Offsets:
-    """Returns, for each value and node, the last slot with a word at most the value's word.
+    """Returns the last slot whose word is not greater than the value's word, in each value's node.
 
     If all words of the node are greater than the value's word, the result is the node's first slot.
     """

@@ -20,7 +20,7 @@ FEW: Final = 2
 _OF_JOB: Final = 0.1
 """Seconds that a Spark job takes if the application is warm and the job reads no data."""
 _OF_STEP: Final = 0.3
-"""Seconds that a build in a warm application takes to make a run or a hash map of few keys."""
+"""Seconds that a warm application takes to write a run, or to make a hash map, with few keys."""
 _READINGS: Final = 1.5
 """A build reads the column with two jobs. This number is the time of both jobs, divided by the time
 of the second job.

@@ -63,7 +63,7 @@ def _blaming(index: OpenVersion) -> Iterator[None]:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FileNumbering:
-    """The files that several versions list, in the order of their common numbers.
+    """Numbers all files that several versions list; each file has one number for all versions.
 
     If versions list a path with different lengths or times, each pair of length and time has its
     own number.

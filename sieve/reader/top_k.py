@@ -7,10 +7,11 @@ of the classes. The function `needed` adds up the certain rows, class by class, 
 The scan does not need the classes that follow the class of the k-th row. If the k-th row has a key,
 the scan needs only rows with keys up to a bound.
 
-Example: ``ORDER BY x DESC NULLS LAST LIMIT 10`` sorts the classes as NaN, key, NULL. With 3 certain
-NaNs and 100 certain keys, the bound is the 7th greatest key, or a smaller code if `Extents` is
-imprecise. If a location has no NaN, and all keys of the location are below the bound, the scan can
-skip this location. NULLs in the location do not matter.
+Example: ``ORDER BY x DESC NULLS LAST LIMIT 10`` sorts the classes as NaN, key, NULL. If the index
+proves 3 NaNs and 100 keys, then 7 more rows are needed, so the bound is the 7th greatest key. If
+`Extents` is imprecise, the bound is a smaller key code. If a location has no NaN, and all keys of
+the location are below the bound, the scan can skip this location. NULLs in the location do not
+matter.
 
 The bound is a key code. Rows with the same key code tie. If codes are inexact, rows that tie can
 have different values. The scan reads all rows that tie with the bound, because another column of

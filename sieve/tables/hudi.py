@@ -172,7 +172,7 @@ def list_changed(access: Any, instant_ms: int) -> tuple[frozenset[str], str] | N
 def find_appended(
     access: Any, files: Mapping[int, tuple[int, int, bool]], parts: Mapping[str, str]
 ) -> frozenset[int]:
-    """The slices that differ from an earlier state only by new log files with whole records.
+    """The slices to which writers have only appended log files with whole records.
 
     Args:
         files: maps a slice's number in the last listing to an earlier length and time of the slice,

@@ -346,9 +346,9 @@ def test_fingerprint_has_exactly_these_parts(tables: Lab) -> None:
 
 
 PREFIXES = ("parquet", "orc", "hive.exec.orc", "mapreduce.input", "io", "hadoop.security.key")
-"""The first words of the Hadoop keys that readers use."""
+"""Hadoop settings of file readers begin with one of these words."""
 KINDS = ("parquet", "orc", "csv", "json", "avro", "files", "legacy", "variant", "defaultColumn")
-"""The second words of the SQL keys that readers use."""
+"""SQL settings of file readers have one of these words after ``spark.sql``."""
 
 
 def test_each_prefix_of_reader_keys_counts(tables: Lab) -> None:

@@ -237,7 +237,7 @@ def test_table_without_files_is_estimated_as_zero() -> None:
 
 
 def test_column_without_keys_has_no_segment() -> None:
-    """A column without keys has no segment. The index's share of a column without rows is 0."""
+    """A column without keys has no segment. For an empty column, the share is 0."""
     (found,) = estimated(Table("bigint", [[[None]], [[None, None]]], MB), AUTO)
     assert (found.shapes, found.expected) == ((), ())
     assert found.share == found.bytes / 24

@@ -86,7 +86,7 @@ sieve.errors.UnavailableError: [SIEVE_ROOT_NOT_SHARED] h cannot see file:/r
 
 
 def test_condition_of_a_worker_is_in_the_last_line() -> None:
-    """The condition of a Python worker comes from the last line of a Python error, at any depth."""
+    """The last line of a Python worker's traceback names the condition, in any cause."""
     python = Java("org.apache.spark.api.python.PythonException", TRACEBACK)
     job = Java("org.apache.spark.SparkException", "Job aborted due to " + TRACEBACK, cause=python)
     assert worker_conditions(spark_error(job)) == {"SIEVE_ROOT_NOT_SHARED"}
