@@ -130,14 +130,14 @@ def build_run(
             seen = best.seen
         rows = np.where(seen.partial, -1, seen.rows)
         run = None if best is None else best.made.run
-        read, profile = profile, replace(profile, sizes=tiling.sizes)
+        rows_of, profile = profile, replace(profile, sizes=tiling.sizes)
         expected = () if best is None else with_value(best.expected, profile)
         if run is not None and column.kind == SUBSTRING:
             describe_job("signing")
             with choice.discarded_on_failure(run):
-                owners = None if read.n_files == profile.n_files else read.owners
-                signatures = Signatures(frame, profile, options, owners)
-                chosen = signatures.size(run.bytes, expected)
+                signed = frame if rows_of.n_files == profile.n_files else whole
+                signatures = Signatures(signed, profile, options)
+                chosen = signatures.size(run.bytes, expected, seen.rows - seen.nulls)
                 if chosen is not None:
                     segments = signatures.rows(chosen.most)
                     run = extended(run, segments, profile, store, index_dir)

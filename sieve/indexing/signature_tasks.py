@@ -11,7 +11,6 @@ from typing import Final
 import numpy as np
 import pyarrow as pa
 
-from sieve.arrays.dtypes import Integers
 from sieve.indexing.batches import Batches
 from sieve.indexing.segment_tasks import run_row
 from sieve.reader.run_file import SIGNATURE
@@ -44,19 +43,16 @@ def densities(batches: Batches) -> Batches:
         )
 
 
-def cut_signatures(most: int, owners: Integers | None) -> Callable[[Batches], Batches]:
+def cut_signatures(most: int) -> Callable[[Batches], Batches]:
     """Returns a step that divides signatures into pieces, as rows of `CUT`.
 
     Args:
         most: the maximum size of a signature in bytes; larger signatures are folded.
-        owners: int64[n], the location of the run for each location in the rows; None if both are
-            the same.
     """
 
     def run(batches: Batches) -> Batches:
         for batch in batches:
-            for location, one in zip(*(column.to_pylist() for column in batch), strict=True):
-                place = location if owners is None else int(owners[location])
+            for place, one in zip(*(column.to_pylist() for column in batch), strict=True):
                 images = [piece.tobytes() for piece in cut(fold(_image(one), most))]
                 rows = [pa.array(range(PIECES), pa.int32()), pa.array([place] * PIECES, pa.int32())]
                 yield pa.RecordBatch.from_arrays([*rows, pa.array(images, pa.binary())], schema=CUT)

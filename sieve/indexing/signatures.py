@@ -17,7 +17,7 @@ import numpy as np
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as sf
 
-from sieve.arrays.dtypes import Counts, Integers, Numbers
+from sieve.arrays.dtypes import Counts, Numbers
 from sieve.index_key import GRAM_BYTES, LONG_GRAM_BYTES
 from sieve.indexing.arrow_jobs import map_batches
 from sieve.indexing.column_profile import Profile
@@ -39,6 +39,8 @@ from sieve.tables.table import LOCATION, SIGNATURE
 TEXT_BYTES: Final = 12
 """Sieve judges a substring index by queries for texts of this length, such as the last part of a
 UUID."""
+_BITS: Final = TEXT_BYTES - LONG_GRAM_BYTES + 1
+"""The number of long grams in a text of `TEXT_BYTES` bytes."""
 _FILE_BYTES: Final = 1 << 20
 """A run has about one file for each of these bytes of signatures, and at most `PIECES` files."""
 
@@ -46,12 +48,14 @@ _FILE_BYTES: Final = 1 << 20
 def signature_bits(sizes: Counts, options: IndexOptions) -> int:
     """The binary logarithm of the size of a signature in bits; 0 if the build makes no signatures.
 
-    All signatures together take at most the part of the table that an index may take.
+    The signature of a typical location takes the part of the location that an index may take. In a
+    mean with the sizes as weights, small locations count little; their signatures are folded.
 
     Args:
         sizes: int64[n], the size of each location in bytes.
     """
-    most = 8 * float(np.mean(sizes)) / MOST_OF_TABLE if len(sizes) else 0.0
+    weights = sizes.astype(np.float64)
+    most = 8 * float(np.sum(weights**2)) / max(1.0, float(weights.sum())) / MOST_OF_TABLE
     if options.shape != "auto" or most < 1 << LEAST_BITS:
         return 0
     return min(MOST_BITS, int(math.log2(most)))
@@ -78,44 +82,44 @@ class Signatures:
     Args:
         frame: rows with the columns `LOCATION` and `SIGNATURE`.
         profile: the sizes of the run's locations.
-        owners: int64[n], the location of the run for each location of the frame; None if both are
-            the same.
     """
 
-    def __init__(
-        self, frame: DataFrame, profile: Profile, options: IndexOptions, owners: Integers | None
-    ) -> None:
+    def __init__(self, frame: DataFrame, profile: Profile, options: IndexOptions) -> None:
         self._rows = frame.where(sf.col(SIGNATURE).isNotNull()).select(LOCATION, SIGNATURE)
-        self._profile, self._options, self._owners = profile, options, owners
+        self._profile, self._options = profile, options
 
-    def size(self, index_bytes: int, expected: Sequence[Expected]) -> Signing | None:
+    def size(self, index_bytes: int, expected: Sequence[Expected], keys: Counts) -> Signing | None:
         """Chooses the size of the signatures; returns None if signatures do not pay back.
 
         Args:
             index_bytes: the size of the run without signatures.
             expected: the expected reads of queries for one key.
+            keys: int64[n], the number of keys of each location.
         """
         found = map_batches(self._rows, densities, DENSITIES).collect()
         if not found or all(one.kind != "present" for one in expected):
             return None
         profile = self._profile
-        sizes, bits = (np.array([row[k] for row in found], np.int64) for k in (1, 2))
+        places, sizes, bits = (np.array([row[k] for row in found], np.int64) for k in range(3))
         (keyed,) = (one.files for one in expected if one.kind == "present")
         n = max(1, profile.n_files)
-        by_keys = (keyed / n) ** (TEXT_BYTES - GRAM_BYTES + 1)
+        # A location with twice as many keys as another has a given key twice as probably.
+        has_key = np.minimum(1.0, keyed * keys[places] / max(1, int(keys.sum())))
+        by_keys = has_key ** (TEXT_BYTES - GRAM_BYTES + 1)
         # The sample, and thus the index, can be of a part of the domain; signatures are not.
         share = profile.sample.share
         payback = Payback(n, profile.table_bytes, self._options.payback)
         left = (profile.budget(self._options) - index_bytes) / share
-        best, least = None, payback.cost(0, {"present": 1 + n * by_keys})
+        best, least = None, payback.cost(0, {"present": 1 + float(by_keys.sum())})
         most = int(sizes.max())
         while 8 * most >= 1 << LEAST_BITS:
             bytes_ = int(np.minimum(sizes, most).sum())
             dense = folded_density(sizes, bits, most)
-            alike = np.minimum(by_keys, dense ** (TEXT_BYTES - LONG_GRAM_BYTES + 1))
-            cost = payback.cost(bytes_, {"present": 1 + float(alike.mean()) * n})
+            by_bits = dense**_BITS
+            alike = np.minimum(by_keys, by_bits)
+            cost = payback.cost(bytes_, {"present": 1 + float(alike.sum())})
             if cost < least and bytes_ <= left:
-                best, least = (most, bytes_, float(dense.mean())), cost
+                best, least = (most, bytes_, float(by_bits.sum() / n) ** (1 / _BITS)), cost
             most //= 2
         if best is None:
             return None
@@ -131,7 +135,7 @@ class Signatures:
         """
         n = self._profile.n_files
         files = min(PIECES, math.ceil(n * most / _FILE_BYTES))
-        cut = map_batches(self._rows, cut_signatures(most, self._owners), CUT)
+        cut = map_batches(self._rows, cut_signatures(most), CUT)
         number = sf.floor(sf.col("piece") * files / PIECES).cast("int")
         key = sf.get(sf.lit(partition_keys(files).tolist()), number)
         joined = cut.repartition(files, key) if files > 1 else cut.coalesce(1)

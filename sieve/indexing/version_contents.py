@@ -90,10 +90,14 @@ def build_contents(
         with named_if_unreadable(table, column, files, numbers, environment):
             environment.describe_job("cutting files into ranges")
             tiling = tile(table, numbers, files, options, environment.range_bytes)
-            bits = signature_bits(tiling.sizes, options) if column.kind == SUBSTRING else 0
-            whole = table.frame(numbers, column, appended, signature_bits=bits)
+            of_text = column.kind == SUBSTRING
+            of_files, of_ranges = (
+                signature_bits(sizes, options) if of_text else 0
+                for sizes in (tiling.lengths, tiling.sizes)
+            )
+            whole = table.frame(numbers, column, appended, signature_bits=of_files)
             built = build_run(
-                table.frame(numbers, column, appended, tiling.cuts, signature_bits=bits)
+                table.frame(numbers, column, appended, tiling.cuts, signature_bits=of_ranges)
                 if tiling.is_cut
                 else whole,
                 column,

@@ -284,8 +284,8 @@ class _Estimating:
         expected = () if best is None else with_value(best.expected, of)
         shapes = held.shapes
         if best is not None and self.signed is not None:
-            signatures = Signatures(self.signed, of, options, None)
-            signing = signatures.size(best.made.bytes, expected)
+            signatures = Signatures(self.signed, of, options)
+            signing = signatures.size(best.made.bytes, expected, seen.rows - seen.nulls)
             if signing is not None:
                 expected, shapes = (*expected, signing.expected), (*shapes, SIGNATURE)
                 size += int(signing.bytes / chosen.share)

@@ -92,13 +92,16 @@ def of_text(
     one, signed = by_kind.get("present"), by_kind.get(SIGNED)
     if one is None:
         return ()
-    bits = max(0, length - LONG_GRAM_BYTES + 1)
-    share = 1.0 if signed is None else (signed.files / max(1.0, locations)) ** bits
+    bits = length - LONG_GRAM_BYTES + 1
 
     def of_all(part: float, whole: float) -> float:
         one_location = min(part, whole / max(1.0, locations))
-        by_keys = (part / max(1.0, whole)) ** (length - GRAM_BYTES + 1)
-        return max(one_location, whole * min(by_keys, share))
+        if signed is None or bits < 1:
+            share = (part / max(1.0, whole)) ** (length - GRAM_BYTES + 1)
+        else:
+            # An index has signatures only if the keys of a text tell little.
+            share = (signed.files / max(1.0, locations)) ** bits
+        return max(one_location, whole * share)
 
     return (
         replace(
