@@ -12,11 +12,12 @@ import pyarrow as pa
 from sieve.indexing.batches import Batches
 from sieve.indexing.check_rounds import ROUND_BYTES
 from sieve.indexing.signature_tasks import joined
+from sieve.metadata.paths import run_file
 from sieve.metadata.records import RunRef
 from sieve.reader.run_file import parse_run_file
 from sieve.segments.signatures import PIECE_BITS, Image, SignatureSegment, cut, fold
 
-LACKING: Final = pa.schema([("location", pa.int32())])
+MISSING_BITS: Final = pa.schema([("location", pa.int32())])
 
 
 def signature_rounds(runs: Sequence[RunRef], limit: int = ROUND_BYTES) -> Iterator[list[RunRef]]:
@@ -41,17 +42,22 @@ def bits_of(segments: Sequence[SignatureSegment]) -> int:
     return 0 if most < 0 else most + PIECE_BITS
 
 
-def segments_of(run: RunRef, contents: Mapping[str, bytes]) -> list[SignatureSegment]:
-    """The signature segments in a run's files, given each file's content by its name."""
+def segments_of(
+    run: RunRef, index_dir: str, contents: Mapping[str, bytes]
+) -> list[SignatureSegment]:
+    """The signature segments in a run's files, given each file's content by its URI."""
     return [
-        one for file in run.files for one in parse_run_file(contents[file.name], file).signatures
+        one
+        for file in run.files
+        for one in parse_run_file(contents[run_file(index_dir, run.id, file)], file).signatures
     ]
 
 
-def find_lacking(
+def find_missing_bits(
     runs: Sequence[RunRef],
     ordinals: Sequence[Sequence[int]],
-    files: Callable[[], Sequence[Mapping[str, bytes]]],
+    index_dir: str,
+    files: Callable[[], Mapping[str, bytes]],
 ) -> Callable[[Batches], Batches]:
     """Returns a step that yields the locations whose signatures lack a bit of their texts.
 
@@ -60,18 +66,19 @@ def find_lacking(
     Args:
         runs: the runs of the locations, with some of their signature files.
         ordinals: for each run, the ordinal of each location; -1 if the run does not contain it.
-        files: returns the contents of each run's files by name.
+        files: returns the contents of the runs' files, by their URIs.
     """
 
     def run(batches: Batches) -> Batches:
-        opened = [segments_of(*one) for one in zip(runs, files(), strict=True)]
+        contents = files()
+        opened = [segments_of(one, index_dir, contents) for one in runs]
         stored = list(zip(opened, ordinals, strict=True))
         for batch in batches:
             for location, one in zip(*(column.to_pylist() for column in batch), strict=True):
                 own = [(segments, of_run[location]) for segments, of_run in stored]
                 if lacks_bits(cut(np.frombuffer(one, np.uint8)), own):
                     column = pa.array([location], pa.int32())
-                    yield pa.RecordBatch.from_arrays([column], schema=LACKING)
+                    yield pa.RecordBatch.from_arrays([column], schema=MISSING_BITS)
 
     return run
 

@@ -27,9 +27,9 @@ from sieve.indexing import check_task
 from sieve.indexing.arrow_jobs import map_batches
 from sieve.indexing.check_rounds import Round, by_runs, ordinals_in, shared_rounds
 from sieve.indexing.check_signatures import (
-    LACKING,
+    MISSING_BITS,
     bits_of,
-    find_lacking,
+    find_missing_bits,
     segments_of,
     signature_rounds,
 )
@@ -37,6 +37,7 @@ from sieve.indexing.reuse import runs_of
 from sieve.indexing.tiling import Tiling
 from sieve.indexing.value_columns import column_values
 from sieve.metadata.paths import run_file
+from sieve.metadata.records import RunRef
 from sieve.operations.registered_index import Usable
 from sieve.reader.lru_cache import FileCache
 from sieve.reader.verified_file import verified
@@ -215,14 +216,14 @@ def _read(
                 one.missed += missed
                 one.damaged = damaged
                 one.key = one.key or key
-        for location in _lacking(
+        for location in _missing_bits(
             table, index, column, [numbers[k] for k in own], some, numbers_of_runs, ordinals
         ):
             seen[ranges[location]].lacks_bits = True
     return seen
 
 
-def _lacking(
+def _missing_bits(
     table: CatalogTable,
     index: OpenVersion,
     column: Column,
@@ -233,24 +234,15 @@ def _lacking(
 ) -> Iterator[int]:
     """Yields the locations whose signatures lack a bit of their texts."""
     for runs in signature_rounds([index.manifest.runs[k] for k in numbers_of_runs]):
-        contents = [
-            {
-                file.name: verified(index.store, run_file(index.directory, run.id, file), file)
-                for file in run.files
-            }
-            for run in runs
-        ]
-        bits = max(bits_of(segments_of(run, own)) for run, own in zip(runs, contents, strict=True))
+        contents = _contents(index, runs)
+        bits = max(bits_of(segments_of(run, index.directory, contents)) for run in runs)
         if not bits:
             continue
         frame = table.frame(numbers, column, cuts=tiling.cuts, signature_bits=bits, folds=False)
         rows = frame.where(sf.col(SIGNATURE).isNotNull()).select(LOCATION, SIGNATURE)
-        sent = frame.sparkSession.sparkContext.broadcast(contents)
-        try:
-            step = find_lacking(runs, ordinals, lambda sent=sent: sent.value)  # type: ignore[misc]
-            yield from (row[0] for row in map_batches(rows, step, LACKING).collect())
-        finally:
-            sent.destroy()
+        with _sent(frame, contents) as files:
+            step = find_missing_bits(runs, ordinals, index.directory, files)
+            yield from (row[0] for row in map_batches(rows, step, MISSING_BITS).collect())
 
 
 def _lines(
@@ -259,7 +251,7 @@ def _lines(
     """Looks up the keys of all rows; returns one row of `check_task.SEEN` for each location."""
     if any(one.hashes is not None for one in asked) and not index.encoder.exact:
         values = values.select("*", sf.xxhash64("v"))
-    with _sent(values, index, asked) as files:
+    with _sent(values, _contents(index, [one.run for one in asked])) as files:
         step = check_task.look_up_keys(index.encoder, asked, index.directory, ordinals, files)
         counts = [sf.sum(name) for name in ("rows", "nulls", "nans", "missed", "damaged")]
         lines = map_batches(values, step, check_task.SEEN)
@@ -267,16 +259,17 @@ def _lines(
         return [tuple(r) for r in lines.groupBy("location").agg(*counts, *others).collect()]
 
 
+def _contents(index: OpenVersion, runs: Sequence[RunRef]) -> dict[str, bytes]:
+    """The verified contents of the files of some runs, by their URIs."""
+    uris = {run_file(index.directory, run.id, file): file for run in runs for file in run.files}
+    return {uri: verified(index.store, uri, file) for uri, file in uris.items()}
+
+
 @contextlib.contextmanager
 def _sent(
-    frame: DataFrame, index: OpenVersion, asked: Sequence[Round]
+    frame: DataFrame, files: Mapping[str, bytes]
 ) -> Iterator[Callable[[], Mapping[str, bytes]]]:
-    """Verifies run files and sends them to executors, which keep them until the block ends."""
-    files: dict[str, bytes] = {}
-    for one in asked:
-        for file in one.run.files:
-            uri = run_file(index.directory, one.run.id, file)
-            files[uri] = verified(index.store, uri, file)
+    """Sends files to executors, which keep them until the block ends."""
     sent = frame.sparkSession.sparkContext.broadcast(files)
     del files
     try:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pyarrow as pa
@@ -10,10 +12,11 @@ import pyarrow.parquet as pq
 import pytest
 
 from sieve.encoding.encoder import Encoder
-from sieve.indexing.check_signatures import find_lacking, signature_rounds
+from sieve.indexing.check_signatures import find_missing_bits, signature_rounds
 from sieve.indexing.signature_tasks import cut_signatures, densities, write_signatures
 from sieve.indexing.signatures import folded_density, signature_bits
 from sieve.metadata.index_options import IndexOptions
+from sieve.metadata.paths import run_file
 from sieve.metadata.records import RunId, RunRef
 from sieve.reader.lru_cache import FileCache
 from sieve.reader.run_file import describe_run
@@ -59,6 +62,11 @@ def built(*found: tuple[int, bytes], locations: int, most: int = 1 << 20) -> tup
     run = describe_run(RunId("0" * 32), locations, Encoder("int"), [("part-0.parquet", data)])
     assert run is not None
     return run, data
+
+
+def in_folder(*made: tuple[RunRef, bytes]) -> dict[str, bytes]:
+    """The files of runs with one file each, by their URIs."""
+    return {run_file("", run.id, run.files[0]): data for run, data in made}
 
 
 def opened(run: RunRef, data: bytes) -> Run:
@@ -116,13 +124,14 @@ def test_check_finds_a_missing_bit(bits: int) -> None:
         stored = [value for value in hashes if value != left_out]
         run, data = built((0, image(hashes)), (1, image(stored, bits)), locations=3)
         (one,) = signature_rounds([run])
-        step = find_lacking(one, [[0, 1, 2]], lambda data=data: [{"part-0.parquet": data}])
+        files = partial(in_folder, (run, data))
+        step = find_missing_bits(one, [[0, 1, 2]], "", files)
         texts = rows((0, image(hashes)), (1, image(hashes)), (2, image(hashes)))
-        lacking = [place for batch in step(texts) for place in batch.column(0).to_pylist()]
+        missing = [place for batch in step(texts) for place in batch.column(0).to_pylist()]
         alone = left_out is not None and left_out >> (32 - bits) not in {
             value >> (32 - bits) for value in stored
         }
-        assert lacking == ([1] if alone else [])
+        assert missing == ([1] if alone else [])
 
 
 def test_check_of_a_location_in_several_runs() -> None:
@@ -133,17 +142,19 @@ def test_check_of_a_location_in_several_runs() -> None:
         built((0, image([other], 9)), (1, image([])), locations=2),
         strict=True,
     )
+    # The second run has another id, so its files are in another folder.
+    runs = (runs[0], replace(runs[1], id=RunId("2" * 32)))
     (found,) = signature_rounds(list(runs))
-    files = [{"part-0.parquet": data} for data in contents]
+    files = in_folder(*zip(runs, contents, strict=True))
 
-    def lacking(ordinals: list[list[int]], *hashes: int) -> bool:
-        step = find_lacking(found, ordinals, lambda: files)
+    def missing(ordinals: list[list[int]], *hashes: int) -> bool:
+        step = find_missing_bits(found, ordinals, "", lambda: files)
         return any(batch.num_rows for batch in step(rows((0, image([*hashes])))))
 
-    assert not lacking([[0], [0]], one, other)
-    assert lacking([[0], [0]], one, other, 7 << 28)
-    assert lacking([[0], [-1]], one, other)
-    assert not lacking([[1], [1]], one, other)
+    assert not missing([[0], [0]], one, other)
+    assert missing([[0], [0]], one, other, 7 << 28)
+    assert missing([[0], [-1]], one, other)
+    assert not missing([[1], [1]], one, other)
     unsigned = RunRef(RunId("1" * 32), 1, {}, (), 0, 0, 0, 0, 0)
     assert list(signature_rounds([runs[0], unsigned])) == []
 
