@@ -14,7 +14,7 @@ from sieve.tables.data_file import DataFile, FileCuts
 
 MB = 1 << 20
 GROUPS = {0: FileCuts((20 * MB, 40 * MB), 900), 1: FileCuts((), 800), 3: None}
-"""The cut offsets and the footer length of each file. For a file that is read whole, None."""
+"""The cut offsets and the footer length of each file; None for a file that is read as a whole."""
 
 
 def table(format_name: str = "parquet", **parts: str) -> Any:
