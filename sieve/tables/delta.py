@@ -25,20 +25,24 @@ def listed_commit(access: Any) -> tuple[Commit, int]:
     return Commit(told["table"], told["version"]), told["time_ms"]
 
 
-def list_changed(access: Any, since: Commit) -> tuple[frozenset[str], str] | None:
+def list_changed(access: Any, since: Commit, instant_ms: int) -> tuple[frozenset[str], str] | None:
     """The files that commits after ``since`` added or removed, and which of the files are current.
 
     A commit that changes no data, such as OPTIMIZE, also counts.
 
     Args:
         since: the commit after which changes count.
+        instant_ms: time of this commit, ms since the epoch. After a restore of an older log from a
+            backup, a new commit can have the same version number.
 
     Returns:
         The paths of all added or removed files, and the current files as JSON in the form of
         ``access.list()``. None if a full listing is necessary.
     """
-    newest, _ = listed_commit(access)
+    newest, newest_ms = listed_commit(access)
     if newest.table != since.table or not 0 <= newest.version - since.version <= _MOST_COMMITS:
+        return None
+    if newest.version == since.version and newest_ms != instant_ms:
         return None
     # A failure here is harmless, because a full listing follows and succeeds or reports the error.
     try:

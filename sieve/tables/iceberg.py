@@ -25,11 +25,13 @@ def listed_commit(access: Any) -> Commit | None:
     return None if told is None else Commit(**json.loads(told))
 
 
-def list_changed(access: Any, since: Commit) -> tuple[frozenset[str], str] | None:
+def list_changed(access: Any, since: Commit, instant_ms: int) -> tuple[frozenset[str], str] | None:
     """Returns the data files in manifests that belong to only one of two snapshots.
 
     Args:
         since: the commit of the earlier snapshot. The later snapshot is the listed snapshot.
+        instant_ms: time of this commit, ms since the epoch. After ``register_table`` with older
+            metadata, a new snapshot can have the same sequence number.
 
     Returns:
         The paths of all found data files. Then, as JSON in the form of ``access.list()``, the data
@@ -40,7 +42,7 @@ def list_changed(access: Any, since: Commit) -> tuple[frozenset[str], str] | Non
         return None
     # A failure here is harmless, because a full listing follows and succeeds or reports the error.
     try:
-        found = access.history().listSince(since.version)
+        found = access.history().listSince(since.version, instant_ms)
     except FAILURES as error:
         log.warning(
             "the changes of an Iceberg table are unknown, so all files are listed: %s", error

@@ -71,12 +71,12 @@ class CatalogTable(RegisteredTable):
         Returns:
             The changes; None if the commits are incomplete, or the table has no commits.
         """
-        listed = None
+        listed, instant_ms = None, ms_since_epoch(instant)
         if self.info.format_name == "hudi":
-            listed = hudi.list_changed(self._access, ms_since_epoch(instant))
+            listed = hudi.list_changed(self._access, instant_ms)
         elif commit is not None:
             log = iceberg if self.info.format_name == "iceberg" else delta
-            listed = log.list_changed(self._access, commit)
+            listed = log.list_changed(self._access, commit, instant_ms)
         if listed is None:
             return None
         files = tuple(DataFile(*row) for row in json.loads(listed[1]))

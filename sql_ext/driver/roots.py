@@ -71,7 +71,11 @@ class Roots:
         given = _plain(root)
         if any(folder is not None and _plain(self._qualified(folder)) == given for folder in named):
             return True
-        return given == _plain(self.of_database(database, session))
+        if given == _plain(self.of_database(database, session)):
+            return True
+        # Sessions can define different catalogs of the same name, and the cached root can come from
+        # another session. The session catalog's databases are the same in all sessions.
+        return "." in database and given == _plain(self._read(database, session()))
 
     def _qualified(self, folder: str) -> str:
         """The absolute URI of a folder. A path without a scheme is in the default file system."""

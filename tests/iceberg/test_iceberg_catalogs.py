@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import time
+from pathlib import Path
 
 import pytest
 from iceberg_tables import AUDITED, create, insert, namespace, wait_for_state
@@ -184,3 +186,62 @@ def test_a_cached_table_is_refreshed_in_place(lab: Lab) -> None:
         lab.check("SELECT * FROM t WHERE id = 42", exactly=2)
         lab.sql("DROP SIEVE INDEX id_sieve ON t")
         assert cached() == before
+
+
+def test_catalogs_of_one_name_in_two_sessions(lab: Lab, tmp_path: Path) -> None:
+    """Two sessions can give different warehouses to a catalog of one name."""
+    sessions = []
+    for number in range(2):
+        own = Lab(lab.spark.newSession())
+        own.spark.conf.set("spark.sql.catalog.twice", "org.apache.iceberg.spark.SparkCatalog")
+        own.spark.conf.set("spark.sql.catalog.twice.type", "hadoop")
+        own.spark.conf.set("spark.sql.catalog.twice.warehouse", f"file:{tmp_path}/{number}")
+        own.sql("CREATE NAMESPACE twice.db")
+        own.sql("USE twice.db")
+        create(own, sieve_options='refresh = "auto"' if number else "")
+        insert(own, f"id + {5 * number} id, 'v' v", files=10 - number)
+        assert own.check("SELECT * FROM t WHERE id = 42", exactly=10 - number).rows.total() == 1
+        sessions.append(own)
+    first, second = sessions
+    first.sql("CREATE SIEVE INDEX ON t (id)")
+    second.sql("CREATE SIEVE INDEX ON t (id) OPTIONS (refresh = 'auto')")
+    with first.setting("spark.sieve.registry.ttl", "0s"):
+        second.spark.conf.set("spark.sieve.registry.ttl", "0s")
+        for _ in range(3):
+            for own in sessions:
+                assert own.check("SELECT * FROM t WHERE id = 42", exactly=1).rows.total() == 1
+                time.sleep(0.2)
+    second.sql("INSERT INTO t VALUES (42, 'new')")
+    wait_for_state(second, "t")
+    assert [len(own.sql("SHOW SIEVE VERSIONS ON t")) for own in sessions] == [1, 2]
+    second.sql("DROP SIEVE INDEX id_sieve ON t")
+    assert second.check("SELECT * FROM t WHERE id = 42", exactly=10).rows.total() == 2
+    first.check("SELECT * FROM t WHERE id = 42", exactly=1)
+
+
+def test_a_snapshot_with_the_number_of_a_lost_snapshot(lab: Lab) -> None:
+    """After a restore of older metadata, a refresh indexes a snapshot with a repeated number."""
+    with namespace(lab, "files.restored"):
+        create(lab)
+        insert(lab)
+        lab.sql("CREATE SIEVE INDEX ON t (id)")
+        ((file,),) = lab.sql(
+            "SELECT file FROM files.restored.t.metadata_log_entries ORDER BY timestamp DESC LIMIT 1"
+        )
+        metadata = Path(file.removeprefix("file:")).parent
+        hint = metadata / "version-hint.text"
+        before = hint.read_text()
+        insert(lab, start=100)
+        assert [row[1:3] for row in lab.sql("REFRESH SIEVE INDEX ON t")] == [(2, 20)]
+        newest = hint.read_text()
+        for number in range(int(before) + 1, int(newest) + 1):
+            (metadata / f"v{number}.metadata.json").unlink()
+        for checksum in metadata.glob(".*.crc"):
+            checksum.unlink()
+        hint.write_text(before)
+        lab.sql("REFRESH TABLE t")
+        insert(lab, start=200)
+        snapshots = json.loads((metadata / f"v{newest}.metadata.json").read_text())["snapshots"]
+        assert [own["sequence-number"] for own in snapshots] == [1, 2]
+        assert [row[1:3] for row in lab.sql("REFRESH SIEVE INDEX ON t")] == [(3, 20)]
+        assert lab.check("SELECT * FROM t WHERE id = 242", exactly=1).rows.total() == 1

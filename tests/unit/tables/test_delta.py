@@ -51,7 +51,7 @@ def test_changes_are_the_paths_of_a_complete_log() -> None:
     Existing files are described as in a listing.
     """
     access = Access(6, [4, 5, 6])
-    changed = delta.list_changed(access, Commit(TABLE, 3))
+    changed = delta.list_changed(access, Commit(TABLE, 3), 2)
     assert changed == (frozenset({"file:/t/a", "file:/t/b"}), LISTED)
     assert access.asked == [3]
     assert delta.listed_commit(access) == (Commit(TABLE, 6), 5)
@@ -69,6 +69,7 @@ def test_changes_are_the_paths_of_a_complete_log() -> None:
         Access(6, [4, 5, 6], table="another"),
         Access(6, [4, 5, 6], later="another"),
         Access(2, []),
+        Access(3, []),
         Access(1000, [*range(4, 1001)]),
     ],
     ids=[
@@ -81,6 +82,7 @@ def test_changes_are_the_paths_of_a_complete_log() -> None:
         "replaced",
         "replaced later",
         "back",
+        "another commit of this number",
         "many",
     ],
 )
@@ -89,7 +91,7 @@ def test_all_is_listed_if_the_log_is_incomplete(access: Access) -> None:
 
     A refresh also lists all files if there are too many commits.
     """
-    assert delta.list_changed(access, Commit(TABLE, 3)) is None
+    assert delta.list_changed(access, Commit(TABLE, 3), 2) is None
 
 
 @pytest.mark.parametrize("commits", [0, 1, 200, 201])
@@ -99,6 +101,6 @@ def test_log_is_not_read_above_200_commits(commits: int) -> None:
     With so many commits, a listing of all files is as fast as a read of the log.
     """
     access = Access(3 + commits, [*range(4, 4 + commits)])
-    found = delta.list_changed(access, Commit(TABLE, 3))
+    found = delta.list_changed(access, Commit(TABLE, 3), 5 if commits == 0 else 2)
     assert (found is not None) == (commits <= 200)
     assert access.asked == ([3] if commits <= 200 else [])

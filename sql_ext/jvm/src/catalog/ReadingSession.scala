@@ -1,7 +1,7 @@
 package org.apache.spark.sql.sieve.catalog
 
 import org.apache.spark.sql.catalyst.TableIdentifier
-import org.apache.spark.sql.sieve.base.Compat
+import org.apache.spark.sql.sieve.base.{Compat, LruMap}
 import org.apache.spark.sql.sieve.formats.SourceTable
 
 /**
@@ -10,16 +10,16 @@ import org.apache.spark.sql.sieve.formats.SourceTable
  * in a copy of the session, which has a cache of its own.
  */
 object ReadingSession {
-  private var copy: Option[Compat.Session] = None
+  /** The copies, each with its application and the settings that define the catalog. */
+  private val copies = new LruMap[(String, Map[String, String]), Compat.Session](4)
 
   def of(session: Compat.Session, table: TableIdentifier): Compat.Session = synchronized {
     val holder = table.catalog.getOrElse(TableIdentity.sessionCatalog)
-    def holds(other: Compat.Session) = SourceTable.catalog(other, holder).nonEmpty
-    if (!holds(session)) session
+    if (SourceTable.catalog(session, holder).isEmpty) session
     else {
-      // The user may have defined the catalog after the session was last copied.
-      if (!copy.exists(own => (own.sparkContext eq session.sparkContext) && holds(own))) copy = Some(session.cloneSession())
-      copy.get
+      val catalog = s"spark.sql.catalog.$holder"
+      val settings = session.sessionState.conf.getAllConfs.filter(_._1.startsWith(catalog))
+      copies.computeIfAbsent((session.sparkContext.applicationId, settings), _ => session.cloneSession())
     }
   }
 }

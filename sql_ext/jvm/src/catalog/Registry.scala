@@ -14,9 +14,10 @@ import org.apache.spark.util.ThreadUtils
 
 /**
  * The full name of a table, with its application and catalog. Names in the session catalog are stored in lower case,
- * because this catalog is not case-sensitive.
+ * because this catalog is not case-sensitive. Two sessions can define different catalogs of the same name. So for a
+ * table of any other catalog, the key also contains the table's location.
  */
-final case class TableKey(application: String, catalog: String, database: String, table: String)
+final case class TableKey(application: String, catalog: String, database: String, table: String, location: String)
 
 /**
  * The indexes of a table. `registrations` maps property names to registrations. `epoch` increases when the
@@ -50,8 +51,10 @@ object Registry extends Logging {
     val name = table.identifier
     val (holder, database) = (name.catalog.getOrElse(TableIdentity.sessionCatalog), name.database.getOrElse("default"))
     // Catalogs other than the session catalog can distinguish names by case.
-    val form = if (lower(holder) == TableIdentity.sessionCatalog) lower _ else identity[String] _
-    TableKey(session.sparkContext.applicationId, form(holder), form(database), form(name.table))
+    val application = session.sparkContext.applicationId
+    if (lower(holder) == TableIdentity.sessionCatalog)
+      TableKey(application, TableIdentity.sessionCatalog, lower(database), lower(name.table), "")
+    else TableKey(application, holder, database, name.table, table.storage.locationUri.fold("")(_.toString))
   }
 
   def registrations(table: CatalogTable): Map[String, String] =

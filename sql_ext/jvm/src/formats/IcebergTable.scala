@@ -22,15 +22,16 @@ final class IcebergTable(files: ListedFiles) extends FormatTable(files) {
   }.orNull
 
   /**
-   * Compares the current snapshot with the snapshot that has this sequence number. The snapshots need not be on the
-   * same branch: a rollback, for example, returns to an earlier snapshot. This method considers only manifests that
-   * belong to exactly one of the two snapshots. Returns JSON with the paths of all data files in these manifests, and
+   * Compares the current snapshot with the snapshot that has this sequence number and commit time, in ms since the
+   * epoch. The snapshots need not be on the same branch: a rollback, for example, returns to an earlier snapshot. This
+   * method considers only manifests that belong to exactly one of the two snapshots. Returns JSON with the paths of all data files in these manifests, and
    * with a list of the data files that the current snapshot contains. Each file in the list has the same form as in the
    * result of `list`. Returns null if the table no longer has the other snapshot.
    */
-  def listSince(number: Long): String = {
+  def listSince(number: Long, instant: Long): String = {
     val known = Reflection.call(own.iceberg, "snapshots").asInstanceOf[java.lang.Iterable[AnyRef]].asScala.toSeq
-    (known.filter(sequenceNumber(_) == number), snapshot) match {
+    def is(one: AnyRef) = sequenceNumber(one) == number && Iceberg.committed(one) == instant
+    (known.filter(is), snapshot) match {
       case (Seq(earlier), Some(current)) =>
         val (before, now) = (manifests(earlier), manifests(current))
         val there = IcebergFiles.listed(own.iceberg, tasks(now -- before.keys))

@@ -53,7 +53,8 @@ object SourceTable {
    * catalog.
    */
   def catalog(session: Compat.Session, name: String): Option[TableCatalog] =
-    Try(session.sessionState.catalogManager.catalog(name)).toOption.collect {
+    // At first use, Spark creates the catalog with the settings of the thread's active session.
+    Try(session.withActive(session.sessionState.catalogManager.catalog(name))).toOption.collect {
       case own: TableCatalog if TableFormat.ownsCatalog(own) => own
     }
 

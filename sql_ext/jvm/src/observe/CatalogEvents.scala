@@ -15,7 +15,7 @@ import org.apache.spark.sql.execution.CommandExecutionMode
 import org.apache.spark.sql.execution.ui.SparkListenerSQLExecutionEnd
 import org.apache.spark.sql.sieve.ask.{FrontendClient, FrontendProcess, Undelivered}
 import org.apache.spark.sql.sieve.base.{Compat, Settings}
-import org.apache.spark.sql.sieve.catalog.{DeclaredIndexes, ReadingSession, Registry, TableIdentity}
+import org.apache.spark.sql.sieve.catalog.{DeclaredIndexes, ReadingSession, Registry, TableIdentity, TableKey}
 import org.apache.spark.sql.sieve.formats.TableFormat
 import org.apache.spark.util.ThreadUtils
 
@@ -36,7 +36,7 @@ class CatalogEvents(first: Compat.Session)
    * The written tables for which a refresh has been requested but has not ended. A refresh covers all writes that
    * precede its start.
    */
-  private val pendingRefreshes = new ConcurrentHashMap[(String, String), Pending]
+  private val pendingRefreshes = new ConcurrentHashMap[TableKey, Pending]
 
   /** The registered indexes of a table before the change that the current thread is making. */
   private val before = ThreadLocal.withInitial[Set[String]](() => Set.empty)
@@ -135,8 +135,8 @@ class CatalogEvents(first: Compat.Session)
 
   private def written(writer: Compat.Session, name: TableIdentifier, write: Write): Unit = {
     val database = name.database.getOrElse(writer.sessionState.catalog.getCurrentDatabase)
-    val table = Registry.reload(ReadingSession.of(first, name), name.copy(database = Some(database)))
-    val key = (TableIdentity.namespace(table.identifier), table.identifier.table)
+    val table = Registry.reload(ReadingSession.of(writer, name), name.copy(database = Some(database)))
+    val key = Registry.key(writer, table)
     val before = Option(pendingRefreshes.get(key))
     // A requested refresh that has not begun will cover this write, too, so this write needs no further refresh. The
     // replacement of a table must always be reported.
