@@ -15,7 +15,7 @@ from sieve.indexing.probes import Probes, files_read, least_read
 from sieve.metadata.index_options import IndexOptions
 from sieve.metadata.manifest import Manifest
 from sieve.metadata.records import VALUE, Expected
-from sieve.segments.hash_map.size import estimate_bytes
+from sieve.segments.hash_map.fingerprint_bits import estimate_bytes
 from sieve.segments.stopping_rule import FREE_BYTES, KINDS, NEAR, Stop, Trial, near, served
 
 MOST_MAP_BYTES: Final = 1 << 30

@@ -18,7 +18,7 @@ from sieve.indexing.partition_keys import partition_keys
 from sieve.indexing.seen import Seen
 from sieve.indexing.value_columns import value_columns
 from sieve.reader.run_file import SCHEMA
-from sieve.segments.hash_map.size import estimate_bytes, fingerprint_for
+from sieve.segments.hash_map.fingerprint_bits import estimate_bytes, fingerprint_for
 from sieve.tables.table import LOCATION
 
 _PAIRS_PER_MAP = 1 << 19

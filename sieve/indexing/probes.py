@@ -15,7 +15,7 @@ from sieve.indexing.column_profile import Profile
 from sieve.indexing.column_sample import Sample
 from sieve.metadata.records import VALUE, Expected
 from sieve.reader.run_reader import Run
-from sieve.segments.hash_map.size import fingerprint_for
+from sieve.segments.hash_map.fingerprint_bits import fingerprint_for
 from sieve.segments.query_model import SHORT_RANGE
 from sieve.segments.stopping_rule import KINDS
 

@@ -41,7 +41,7 @@ def _serve() -> None:
     from sql_ext.driver import attach
     from sql_ext.driver.roots import Roots
     from sql_ext.driver.settings import DEFAULTS, valid_settings
-    from sql_ext.frontend.page import PageService
+    from sql_ext.frontend.page_data import PageService
     from sql_ext.frontend.pruning import PruneService
     from sql_ext.frontend.request_queue import RequestQueue
     from sql_ext.frontend.save_scans import HistoryWriter

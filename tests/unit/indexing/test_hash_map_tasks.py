@@ -24,8 +24,8 @@ from sieve.indexing.hash_map_tasks import (
     packed,
     write_maps,
 )
+from sieve.segments.hash_map.fingerprint_bits import estimate_bytes
 from sieve.segments.hash_map.format import build_map
-from sieve.segments.hash_map.size import estimate_bytes
 
 LOCATIONS = 9
 

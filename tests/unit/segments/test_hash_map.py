@@ -12,9 +12,13 @@ from sieve.arrays.bit_packing import pack
 from sieve.encoding.hashing import hash_bytes, hash_codes
 from sieve.errors import CorruptError, InvalidInputError, UnsupportedError
 from sieve.segments.hash_map import fuse_function, posting_lists
+from sieve.segments.hash_map.fingerprint_bits import (
+    MOST_WORTHWHILE,
+    estimate_bytes,
+    fingerprint_for,
+)
 from sieve.segments.hash_map.format import CHECK_BYTES, HEAD, build_map, decode_map
 from sieve.segments.hash_map.lookup import value_bits
-from sieve.segments.hash_map.size import MOST_WORTHWHILE, estimate_bytes, fingerprint_for
 
 FIELDS = "shape layout first last keys locations lists postings bits seed window_bits windows"
 

@@ -130,7 +130,7 @@ class Filters(
     case _ => false
   }
 
-  private val forms = new PredicateForms(Column.unapply(_).nonEmpty, isNegatable)
+  private val rewrites = new PredicateRewrites(Column.unapply(_).nonEmpty, isNegatable)
 
   private def translate(e: Expression, negated: Boolean, depth: Int): Node = e match {
     case _ if depth > deepest => unknown(e)
@@ -149,7 +149,7 @@ class Filters(
   }
 
   private def whole(e: Expression, negated: Boolean, depth: Int): Node =
-    forms.of(e, negated).fold(direct(e, negated, depth))(translate(_, negated = false, depth + 1))
+    rewrites.of(e, negated).fold(direct(e, negated, depth))(translate(_, negated = false, depth + 1))
 
   /**
    * If a text has an index on substrings, translates a predicate on parts of the text. If the text also has an index of

@@ -15,7 +15,7 @@ import org.apache.spark.unsafe.types.UTF8String
  * @param isColumn    returns true for a column, and for an expression that has an index
  * @param isNegatable returns true if a predicate is NULL only in rows with NULL in one of the predicate's columns
  */
-private class PredicateForms(isColumn: Expression => Boolean, isNegatable: Expression => Boolean) {
+private class PredicateRewrites(isColumn: Expression => Boolean, isNegatable: Expression => Boolean) {
   def of(e: Expression, negated: Boolean): Option[Expression] = e match {
     case _: And | _: Or | _: Not | _: Literal => None
     case _ if isColumn(e) => None

@@ -20,9 +20,9 @@ from sieve.workload.benefit import Benefit
 from sieve.workload.column_use import Column
 from sieve.workload.scan_groups import Table
 from sieve.workload.suggest import ColumnTest
-from sql_ext.frontend import page as page_module
+from sql_ext.frontend import page_data as page_module
 from sql_ext.frontend import page_html
-from sql_ext.frontend.page import PageService
+from sql_ext.frontend.page_data import PageService
 from sql_ext.frontend.page_html import ShownIndex, WorthHaving
 from tests.fake_spark import Session, Warehouse, registrations, without_spark
 from tests.unit.metadata.manifest_sample import SAMPLE
