@@ -114,3 +114,38 @@ def test_statements_say_that_a_column_partitions_the_table(lab: Lab) -> None:
     rows = {row[0]: row[6] for row in lab.sql("REFRESH SIEVE INDEX ON p")}
     assert "or now has it as a partition column" in rows["k_sieve"]
     assert dict(lab.sql("DESCRIBE SIEVE INDEX k_sieve ON p"))["problem"] == rows["k_sieve"]
+
+
+SWAPPED = (
+    "ALTER TABLE t RENAME COLUMN a TO z",
+    "ALTER TABLE t RENAME COLUMN b TO a",
+    "ALTER TABLE t RENAME COLUMN z TO b",
+    "ALTER TABLE t ALTER COLUMN b AFTER a",
+)
+ADDED_AGAIN = ("ALTER TABLE t DROP COLUMN b", "ALTER TABLE t ADD COLUMN b STRING")
+
+
+@pytest.mark.parametrize("predicate", ["id = 42 AND b = 'b42'", "a = 'a42'", "b = 'b42'"])
+@pytest.mark.parametrize("changes", [SWAPPED, ADDED_AGAIN], ids=["swapped", "added again"])
+@pytest.mark.parametrize("plan", ["optimizedPlan", "executedPlan"])
+def test_columns_change_while_a_query_is_planned(
+    lab: Lab, plan: str, changes: tuple[str, ...], predicate: str
+) -> None:
+    """A query reads the columns that the table had when Spark created the query's scan."""
+    with namespace(lab, "spark_catalog.planned"), lab.setting("spark.sieve.strict", "false"):
+        create(lab, columns="id BIGINT, a STRING, b STRING")
+        insert(lab, "id, concat('a', id) a, concat('b', id) b")
+        for column in ("id", "a", "b"):
+            lab.sql(f"CREATE SIEVE INDEX ON t ({column})")
+        queries = {}
+        for enabled in ("false", "true"):
+            with lab.setting("spark.sieve.enabled", enabled):
+                queries[enabled] = lab.spark.sql(f"SELECT * FROM t WHERE {predicate}")
+                getattr(queries[enabled]._jdf.queryExecution(), plan)()
+        for change in changes:
+            lab.sql(change)
+        rows = []
+        for enabled, query in queries.items():
+            with lab.setting("spark.sieve.enabled", enabled):
+                rows.append([tuple(row) for row in query.collect()])
+        assert rows[0] == rows[1] == [(42, "a42", "b42")]

@@ -72,7 +72,12 @@ object Iceberg extends TableFormat with OnceLogging {
 
   private def files(of: Table, options: CaseInsensitiveStringMap, scan: Scan, output: Seq[AttributeReference],
       session: Compat.Session): Option[LogicalRelation] = attempt {
-    for (own <- readable(of); described <- describe(own)) yield relation(own, options, scan, output, described, session)
+    for {
+      own <- readable(of)
+      described <- describe(own)
+      made = relation(own, options, scan, output, described, session)
+      if IcebergScans.reads(scan, files(made.relation.asInstanceOf[HadoopFsRelation]).schema)
+    } yield made
   }
 
   override def named(of: DataSourceV2Relation, session: Compat.Session): Option[LogicalRelation] =

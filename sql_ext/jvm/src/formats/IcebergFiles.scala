@@ -25,8 +25,8 @@ final class IcebergFiles(
   /** The table of Iceberg's library. */
   lazy val iceberg: AnyRef = Reflection.call(table, "table")
   lazy val types: StructType = IcebergFiles.types(table)
-  lazy val columns: IcebergColumns =
-    new IcebergColumns(IcebergScans.schema(table, scan), types, IcebergFiles.constants(iceberg))
+  lazy val schema: AnyRef = IcebergScans.schema(table, scan)
+  lazy val columns: IcebergColumns = new IcebergColumns(schema, types, IcebergFiles.constants(iceberg))
 
   /**
    * The commit time of the snapshot that the scan reads, in ms since the epoch. The value is None if the scan reads the

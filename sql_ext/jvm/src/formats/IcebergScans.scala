@@ -32,6 +32,21 @@ object IcebergScans {
   def schema(table: SupportsRead, scan: Scan): AnyRef =
     if (Reflection.has(scan, "schema")) Reflection.call(scan, "schema") else Reflection.call(table, "snapshotSchema")
 
+  /**
+   * True if the columns that a scan reads have the same ids in a schema. In Spark 3.5, new scans of a table object use
+   * the newest schema. Since Spark created this scan, a column can have got the name of another column.
+   */
+  def reads(scan: Scan, schema: AnyRef): Boolean =
+    Reflection.has(scan, "schema") && (Reflection.call(scan, "schema") eq schema) || {
+      val read = ids(projection(scan))
+      ids(schema).forall { case (name, id) => read.get(name).forall(_ == id) }
+    }
+
+  private def projection(scan: Scan): AnyRef =
+    Reflection.call(scan, if (Reflection.has(scan, "projection")) "projection" else "expectedSchema")
+  private def ids(schema: AnyRef): Map[String, Any] =
+    Reflection.call(schema, "idToName").asInstanceOf[java.util.Map[Any, String]].asScala.map(_.swap).toMap
+
   /** True if a copy-on-write statement replaces all files of a scan. */
   def isOfReplacement(scan: Scan): Boolean = scan.getClass.getName == ofReplacements
 
@@ -70,6 +85,7 @@ object IcebergScans {
     builder.asInstanceOf[SupportsPushDownRequiredColumns].pruneColumns(columns)
     val made = builder.build()
     if (!isOfQuery(made)) throw new IllegalStateException(s"unknown scan ${made.getClass.getName}")
+    if (!reads(own, projection(made))) throw new IllegalStateException("the table's columns have changed meanwhile")
     for (planned <- Reflection.field(own, "fileIO").collect { case io: Supplier[_] => io }) {
       val io: Supplier[Any] = () =>
         try planned.get catch { case NonFatal(_) => Reflection.call(Reflection.call(table, "table"), "io") }

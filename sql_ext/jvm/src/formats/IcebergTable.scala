@@ -47,5 +47,5 @@ final class IcebergTable(files: ListedFiles) extends FormatTable(files) {
     Reflection.call(snapshot, "dataManifests", Reflection.call(own.iceberg, "io")).asInstanceOf[JList[AnyRef]].asScala
       .map(one => Reflection.call(one, "path").toString -> one).toMap
   private def tasks(manifests: Map[String, AnyRef]): Seq[AnyRef] =
-    api.tasksIn(manifests.values.toSeq, own.iceberg, IcebergScans.schema(own.table, own.scan))
+    api.tasksIn(manifests.values.toSeq, own.iceberg, own.schema)
 }
