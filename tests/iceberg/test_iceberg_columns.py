@@ -132,7 +132,10 @@ def test_columns_change_while_a_query_is_planned(
     lab: Lab, plan: str, changes: tuple[str, ...], predicate: str
 ) -> None:
     """A query reads the columns that the table had when Spark created the query's scan."""
-    with namespace(lab, "spark_catalog.planned"), lab.setting("spark.sieve.strict", "false"):
+    with (
+        namespace(lab, "spark_catalog.planned"),
+        lab.settings({"spark.sieve.strict": "false", "spark.sieve.audit.sample": "0"}),
+    ):
         create(lab, columns="id BIGINT, a STRING, b STRING")
         insert(lab, "id, concat('a', id) a, concat('b', id) b")
         for column in ("id", "a", "b"):
