@@ -10,14 +10,14 @@ contains the sorted rows of each statement. Annotations precede a statement:
     statement runs only in the modes ``on`` and ``strict``
 
 Each file runs in strict mode with the index. Files in ``THINNED`` have many similar queries, so
-`make test` runs only every twelfth query of these files. `make test-long` runs all queries, and
-also audits the files that scans skip. A file also runs without the index. The run without the index
-is omitted if a stored digest proves that it would pass again (``proven``). The files in
-``EVERY_MODE`` also run over the Thrift server and, in `make test-long`, with default settings. The
-files in ``OVER_THRIFT`` also run over the Thrift server, where `make test` runs one query in
-twelve. Spark compiles the queries of the files in ``EVERY_MODE`` and ``OVER_THRIFT``, and
-interprets the queries of all other files. With the option ``--every 6``, only one query in six
-runs.
+`make test` runs only every twelfth query of these files, and no query of the files in ``COVERED``.
+`make test-long` runs all queries, and also audits the files that scans skip. A file also runs
+without the index. The run without the index is omitted if a stored digest proves that it would pass
+again (``proven``). The files in ``EVERY_MODE`` also run over the Thrift server and, in `make
+test-long`, with default settings. In `make test-long`, the files in ``OVER_THRIFT`` also run over
+the Thrift server. Spark compiles the queries of the files in ``EVERY_MODE`` and ``OVER_THRIFT``,
+and interprets the queries of all other files. With the option ``--every 6``, one query in six of
+each file runs.
 
 Long lists are hard to read. So in a statement, ``{{3..9 step 2}}`` stands for ``3, 5, 7, 9``.
 """
@@ -37,10 +37,14 @@ EVERY_MODE = {"statements"}
 OVER_THRIFT = {"structs", "timestamps"}
 """The files that also run over the Thrift server. Its results show values in other forms."""
 
+COVERED = {"elements", "expressions", "functions", "inlists", "substrings", "tuples", "zones"}
+"""The files about a feature of which tests in ``tests/spark`` run many other queries.
+
+Their tables and indexes take longer to make than one query in twelve takes to run.
+"""
 THINNED = {
-    "dates", "decimals", "dynamic", "elements", "expressions", "floats", "functions",
-    "inlists", "joinkinds", "joins", "partitions", "structs", "subqueries", "substrings",
-    "timestamps", "trees", "tuples", "zones",
+    "dates", "decimals", "dynamic", "floats", "joinkinds", "joins", "partitions", "structs",
+    "subqueries", "timestamps", "trees",
 }  # fmt: skip
 """The files of which `make test` runs only every twelfth query (``trees``: every fourth)."""
 
@@ -105,8 +109,14 @@ def step(name: str, mode: str) -> int:
     """Returns n if `make test` runs one in n queries of a file in a mode."""
     if name == "trees" and mode == "strict":
         return 4
-    thinned = name in OVER_THRIFT if mode == "thrift" else mode == "strict" and name in THINNED
-    return 12 if thinned else 1
+    return 12 if mode == "strict" and name in THINNED else 1
+
+
+def is_long(name: str, mode: str) -> bool:
+    """Returns whether only `make test-long` runs a file in a mode."""
+    if mode in {"strict", "thrift"}:
+        return name in (COVERED if mode == "strict" else OVER_THRIFT)
+    return mode != "off"
 
 
 def read_script(path: Path) -> Script:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from corpus import EVERY_MODE, MODES, OVER_THRIFT, Script, read_script, render, step
+from corpus import EVERY_MODE, MODES, OVER_THRIFT, Script, is_long, read_script, render, step
 from engines import Engine, Result, SparkEngine, ThriftEngine
 from foretold import differences as unforetold
 from proven import is_proven, record
@@ -34,6 +34,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """
     if "mode" in metafunc.fixturenames:
         anew = metafunc.config.getoption("regenerate")
+        every = metafunc.config.getoption("every")
         runs = [
             pytest.param(
                 path,
@@ -41,7 +42,8 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
                 each,
                 id=f"{path.stem}-{mode}" + ("" if each == step(path.stem, mode) else "-all"),
                 marks=()
-                if mode not in {"on", "audited"} and each == step(path.stem, mode)
+                if each == step(path.stem, mode)
+                and (not is_long(path.stem, mode) or (every and mode == "strict"))
                 else pytest.mark.long,
             )
             for path in sorted(Path(__file__).parent.glob("*.sql"))
