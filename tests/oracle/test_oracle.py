@@ -13,7 +13,7 @@ from oracle import Tally, compare, draw_query
 from pyspark.errors import PySparkException
 from spark_session import INTERPRETED, Lab
 
-PAIRS = [(40, 10), pytest.param(200, 40, marks=pytest.mark.long)]
+PAIRS = [(20, 8), pytest.param(200, 40, marks=pytest.mark.long)]
 """The total number of queries, and the number of queries per table."""
 SOAK_PAIRS, SOAK_PAIRS_PER_TABLE = 20_000, 80
 _SETTINGS = INTERPRETED | {

@@ -75,7 +75,7 @@ CASES = [
     pytest.param(
         "json", {"columnNameOfCorruptRecord": "broken", "mode": "PERMISSIVE"}, {}, marks=LONG
     ),
-    ("json", {"MODE": "dropmalformed", "encoding": "UTF-8"}, {}),
+    pytest.param("json", {"MODE": "dropmalformed", "encoding": "UTF-8"}, {}, marks=LONG),
     pytest.param(
         "json", {"primitivesAsString": "true"},
         {"spark.sql.columnNameOfCorruptRecord": "broken"}, marks=LONG,
@@ -83,11 +83,14 @@ CASES = [
     pytest.param("csv", {}, {}, marks=LONG),
     ("csv", {"multiLine": "true", "mode": "DROPMALFORMED"}, {}),
     pytest.param("csv", {"columnPruning": "false"}, {}, marks=LONG),
-    ("csv", {"columnnameofcorruptrecord": "broken"}, {}),
+    pytest.param("csv", {"columnnameofcorruptrecord": "broken"}, {}, marks=LONG),
     pytest.param(
         "csv", {}, {"spark.sql.csv.parser.columnPruning.enabled": "false"}, marks=LONG
     ),
-    ("csv", {"dateFormat": "yyyy-M-d"}, {"spark.sql.legacy.timeParserPolicy": "LEGACY"}),
+    pytest.param(
+        "csv", {"dateFormat": "yyyy-M-d"},
+        {"spark.sql.legacy.timeParserPolicy": "LEGACY"}, marks=LONG,
+    ),
     ("csv", {"escape": '"', "nullValue": "x"}, {}),
     pytest.param("csv", {"escape": '"', "multiLine": "true"}, {}, marks=LONG),
 ]  # fmt: skip
@@ -134,7 +137,6 @@ def damaged_to_a_build(lab: Lab, path: Path, kind: str, options: Mapping[str, st
     return any('"' in text and "\n" in text for text in texts)
 
 
-@pytest.mark.sampled(2)
 @pytest.mark.parametrize(("kind", "options", "settings"), CASES)
 @pytest.mark.usefixtures("database")
 def test_every_projection_gives_the_same_rows(

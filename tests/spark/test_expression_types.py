@@ -28,6 +28,7 @@ def times(lab: Lab) -> Lab:
     return lab
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("cast", NESTED)
 def test_text_of_times_depends_on_the_zone(times: Lab, cast: str) -> None:
     """In another time zone, queries do not use an index on the text of times, and lose no row."""
@@ -44,6 +45,7 @@ def test_text_of_times_depends_on_the_zone(times: Lab, cast: str) -> None:
         times.sql("DROP SIEVE INDEX text ON times")
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("typed", "options"),
     [

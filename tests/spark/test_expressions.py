@@ -121,7 +121,7 @@ LONG = {
 """Queries that differ from another query in one word; only `make test-long` runs them."""
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     "name",
     [pytest.param(name, marks=pytest.mark.long if name in LONG else ()) for name in QUERIES],
@@ -228,25 +228,28 @@ def test_session_that_replaces_a_function_ignores_the_index(users: Lab) -> None:
 @pytest.mark.parametrize(
     ("expression", "setting", "query"),
     [
-        (
+        pytest.param(
             "to_json(named_struct('i', id, 'n', attrs['k']))",
             ("spark.sql.jsonGenerator.ignoreNullFields", "false"),
             "to_json(named_struct('i', id, 'n', attrs['k'])) = '{\"i\":3,\"n\":null}'",
+            marks=pytest.mark.long,
         ),
-        (
+        pytest.param(
             "from_json(digits, 'a INT, bad STRING', map('mode', 'PERMISSIVE')).bad",
             ("spark.sql.columnNameOfCorruptRecord", "bad"),
             "from_json(digits, 'a INT, bad STRING', map('mode', 'PERMISSIVE')).bad = 'none'",
+            marks=pytest.mark.long,
         ),
         (
             "from_json(payload, 'ts DATE', map('dateFormat', 'dd/MM/yyyy')).ts",
             ("spark.sql.legacy.json.enableDateTimeParsingFallback", "true"),
             "from_json(payload, 'ts DATE', map('dateFormat', 'dd/MM/yyyy')).ts = '2026-01-03'",
         ),
-        (
+        pytest.param(
             "lower(email)",
             ("spark.sql.icu.caseMappings.enabled", "false"),
             "lower(email) = 'u0042@x'",
+            marks=pytest.mark.long,
         ),
         (
             "CAST(coalesce(double(attrs['none']), 0.0D) AS STRING)",
@@ -254,12 +257,18 @@ def test_session_that_replaces_a_function_ignores_the_index(users: Lab) -> None:
             "CAST(coalesce(double(attrs['none']), -0.0D) AS STRING) = '-0.0'",
         ),
         ("id + low + high", None, "id + (low + high) = 333"),
-        (
+        pytest.param(
             "IF(id > 9, CAST(NULL AS BIGINT), xxhash64(id, email))",
             None,
             "id = 42 AND email = 'U0042@X'",
+            marks=pytest.mark.long,
         ),
-        ("IF(attrs IS NULL, NULL, substr(email, 1, 5))", None, "substr(email, 1, 5) = 'U0043'"),
+        pytest.param(
+            "IF(attrs IS NULL, NULL, substr(email, 1, 5))",
+            None,
+            "substr(email, 1, 5) = 'U0043'",
+            marks=pytest.mark.long,
+        ),
         ("concat(email, 'a, b')", None, "concat(email, 'a', ' b') = 'U0042@Xa, b'"),
         # Catalyst's canonical form of both conditions is the same.
         (

@@ -210,6 +210,7 @@ def test_option_refresh_auto_needs_no_session_setting(lab: Lab) -> None:
         assert folder(lab).stat().st_ino == before
 
 
+@pytest.mark.long
 def test_rows_written_before_a_rename_are_indexed(lab: Lab) -> None:
     """If a user renames a table right after a write, a refresh still indexes the written rows."""
     with lab.database("written_renamed"), lab.setting("spark.sieve.refresh.auto", "true"):
@@ -250,6 +251,7 @@ def test_partitions_and_loaded_files_are_refreshed(lab: Lab, tmp_path: Path) -> 
         lab.check("SELECT * FROM h WHERE id = 55", exactly=1)
 
 
+@pytest.mark.long
 def test_overwritten_table_gets_its_index_back(lab: Lab) -> None:
     """In overwrite mode, saveAsTable drops the table; Sieve then builds the index again."""
     with lab.database("saved"), lab.setting("spark.sieve.refresh.auto", "true"):
@@ -371,6 +373,7 @@ def test_tables_of_all_kinds_declare_their_indexes(lab: Lab) -> None:
         assert "did you mean id?" in wrong["advice"]
 
 
+@pytest.mark.long
 def test_declared_indexes_wait_for_a_refresh(lab: Lab) -> None:
     """Without spark.sieve.refresh.auto, one REFRESH builds all indexes that a table declares.
 

@@ -208,8 +208,8 @@ _WITHOUT: dict[tuple[str, str], set[str]] = {}
 EXCLUDED = {"optimized": "none", "typed": RULES, "unfolded": f"{RULES}, {FOLDING}"}
 """For each way to run a query, the optimizer rules that Spark omits."""
 OFTEN = {
-    "plain-optimized": {"truths", "text", "times", "tuples"},
-    "negated-typed": {"truths", "numbers", "parts", "arrays"},
+    "plain-optimized": {"truths", "text"},
+    "negated-typed": {"numbers", "parts"},
 }
 """For each pair of forms and rules that `make test` runs, the kinds of predicates."""
 

@@ -141,7 +141,7 @@ OUTER = {
 }
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize(
     ("kind", "mode"),
     _in_turns(
@@ -188,10 +188,20 @@ SIDES = {
     # In an anti join, the right side supplies no rows; it only shows which left rows have a match.
     "LEFT ANTI": (FILES, 1),
 }
+OFTEN = {
+    ("LEFT", False), ("RIGHT", True), ("FULL", False), ("LEFT SEMI", True), ("LEFT ANTI", False),
+}  # fmt: skip
+"""The joins that `make test` runs. All of them read all files in at least one mode."""
 
 
-@pytest.mark.parametrize("on_right", [False, True])
-@pytest.mark.parametrize("kind", SIDES)
+@pytest.mark.parametrize(
+    ("kind", "on_right"),
+    [
+        pytest.param(kind, on_right, marks=() if (kind, on_right) in OFTEN else LONG)
+        for kind in SIDES
+        for on_right in (False, True)
+    ],
+)
 def test_side_returned_in_full_reads_all_files(star: Lab, kind: str, *, on_right: bool) -> None:
     """If a join also returns the unmatched rows of a side, the join reads all files of this side.
 

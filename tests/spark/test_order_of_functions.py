@@ -188,7 +188,13 @@ def test_the_list_has_every_claim(lab: Lab, request: pytest.FixtureRequest) -> N
     assert LIST.read_text(encoding="utf-8").splitlines() == lines
 
 
-@pytest.mark.parametrize(("zone", "ansi"), CONFIGURATIONS)
+@pytest.mark.parametrize(
+    ("zone", "ansi"),
+    [
+        *CONFIGURATIONS[:2],
+        *(pytest.param(*one, marks=pytest.mark.long) for one in CONFIGURATIONS[2:]),
+    ],
+)
 def test_functions_keep_the_order_that_the_shim_claims(lab: Lab, zone: str, ansi: str) -> None:
     """In the range of a claim, a function keeps the order of its arguments and returns no NULL.
 

@@ -101,6 +101,9 @@ def test_execute_immediate(lab: Lab) -> None:
     assert lab.sql(f"EXECUTE IMMEDIATE 'EXPLAIN SIEVE {QUERY} :x' USING 25L AS x") == plain
 
 
+LITERALS = (r"'a\\;b'", r"'it\'s'", r'"it\"s; \'"', "'it''s \n c'", r"R'\'")
+
+
 def version(lab: Lab) -> int:
     """The number of the newest version of the only index."""
     return int(lab.sql("SELECT max(version) FROM sieve_versions('t')")[0][0])
@@ -144,13 +147,22 @@ def test_statements_run_in_blocks(lab: Lab) -> None:
 
 
 @pytest.mark.usefixtures("table")
-@pytest.mark.parametrize("escaped", [pytest.param("false", marks=pytest.mark.long), "true"])
-def test_strings_have_the_same_value_in_blocks(lab: Lab, escaped: str) -> None:
+@pytest.mark.parametrize(
+    ("escaped", "literals"),
+    [
+        ("true", (r"'a\\;b'", r'"it\"s; \'"')),
+        pytest.param("true", LITERALS, marks=pytest.mark.long),
+        pytest.param("false", LITERALS, marks=pytest.mark.long),
+    ],
+)
+def test_strings_have_the_same_value_in_blocks(
+    lab: Lab, escaped: str, literals: tuple[str, ...]
+) -> None:
     """A string has the same value inside and outside a block, however Spark treats backslashes."""
     if lab.spark.version < "4.1":
         pytest.skip("blocks are for Spark 4.1 and later")
     with lab.setting("spark.sql.parser.escapedStringLiterals", escaped):
-        for literal in (r"'a\\;b'", r"'it\'s'", r'"it\"s; \'"', "'it''s \n c'", r"R'\'"):
+        for literal in literals:
             comments = []
             for text in ("{}", "BEGIN SELECT 1; {}; END"):
                 lab.sql(text.format(f"CREATE SIEVE INDEX j ON t (id) COMMENT {literal}"))

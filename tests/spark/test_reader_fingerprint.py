@@ -98,6 +98,7 @@ def reasons(lab: Lab, query: str) -> Any:
     return scan["reasons"]
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(("table", "column", "key", "value"), FLIPS)
 def test_a_changed_reader_setting_switches_the_index_off(
     tables: Lab, table: str, column: str, key: str, value: str

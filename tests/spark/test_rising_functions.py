@@ -42,7 +42,13 @@ OF_ZONES = {
 }
 
 
-@pytest.mark.parametrize("rule", ["", "org.apache.spark.sql.catalyst.optimizer.UnwrapCast"])
+@pytest.mark.parametrize(
+    "rule",
+    [
+        pytest.param("", marks=pytest.mark.long),
+        "org.apache.spark.sql.catalyst.optimizer.UnwrapCast",
+    ],
+)
 def test_rows_of_a_repeated_hour_are_found(lab: Lab, rule: str) -> None:
     """When clocks go back, a local time decreases once, but queries lose no row.
 

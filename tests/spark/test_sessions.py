@@ -216,6 +216,7 @@ def test_tables_of_one_name_in_two_databases(lab: Lab) -> None:
     lab.sql("USE sessions")
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("index")
 def test_a_replanned_query_keeps_its_pruning(lab: Lab, table: str) -> None:
     """If adaptive execution plans a stage again, rows stay right and scans still read one file."""
@@ -229,6 +230,7 @@ def test_a_replanned_query_keeps_its_pruning(lab: Lab, table: str) -> None:
             lab.check(query, at_most=1 + lab.run("SELECT * FROM few").files)
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("index")
 def test_equal_scans_are_still_shared(lab: Lab, table: str) -> None:
     """Equal scans of a self join still share an exchange, so Spark scans the table once."""
@@ -241,6 +243,7 @@ def test_equal_scans_are_still_shared(lab: Lab, table: str) -> None:
             assert "ReusedExchange" in plan.toString()
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("index")
 def test_cached_table_has_all_rows(lab: Lab, table: str) -> None:
     """Other queries do not use the cached rows of a filtered query; a cached table has all rows."""
@@ -256,7 +259,8 @@ def test_cached_table_has_all_rows(lab: Lab, table: str) -> None:
         lab.sql(f"UNCACHE TABLE IF EXISTS {table}")
 
 
-def test_queries_are_right_during_create_and_drop(lab: Lab, table: str) -> None:
+@pytest.mark.parametrize("turns", [1, pytest.param(2, marks=pytest.mark.long)])
+def test_queries_are_right_during_create_and_drop(lab: Lab, table: str, turns: int) -> None:
     """While one session creates and drops indexes, other sessions' queries return right rows."""
     finished = threading.Event()
     wrong: list[object] = []
@@ -275,7 +279,7 @@ def test_queries_are_right_during_create_and_drop(lab: Lab, table: str) -> None:
     with ThreadPoolExecutor(len(sessions)) as pool:
         asking = [pool.submit(ask, session, 31 * k) for k, session in enumerate(sessions)]
         try:
-            for _ in range(2):
+            for _ in range(turns):
                 lab.sql(f"CREATE SIEVE INDEX ON {table} (id, s) OPTIONS (error = 1)")
                 lab.sql(f"ALTER SIEVE INDEX s_sieve ON {table} DISABLE")
                 lab.sql(f"DROP SIEVE INDEX s_sieve ON {table}")

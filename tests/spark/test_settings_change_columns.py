@@ -340,16 +340,8 @@ def test_a_setting_of_a_column(lab: Lab, tmp_path: Path, kind: str, case: Case) 
         assert _rows(lab, path, case, {}) == before
 
 
-@pytest.mark.sampled(2)
-@pytest.mark.parametrize(
-    "kind",
-    [
-        "parquet",
-        pytest.param("orc", marks=pytest.mark.long),
-        "csv",
-        pytest.param("json", marks=pytest.mark.long),
-    ],
-)
+@pytest.mark.long
+@pytest.mark.parametrize("kind", ["parquet", "orc", "csv", "json"])
 def test_padding_changes_only_char_columns(lab: Lab, tmp_path: Path, kind: str) -> None:
     """CREATE refuses CHAR columns, because their values depend on settings of padding.
 

@@ -37,7 +37,7 @@ def structs(lab: Lab) -> Iterator[Lab]:
         yield lab
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("parent", PARENTS)
 def test_filter_on_a_struct_keeps_rows_with_a_null_field(structs: Lab, parent: str) -> None:
     """A filter on a struct keeps rows in which only a field of the struct is NULL."""

@@ -85,8 +85,18 @@ QUERIES = {
 }
 
 
-@pytest.mark.sampled(2)
-@pytest.mark.parametrize("name", QUERIES)
+OFTEN = {
+    "contains", "parts", "an escaped wildcard of another escape", "a long text",
+    "one character of two bytes", "no instr", "any place of instr", "instr at a place or none",
+    "position", "lower", "LIKE ANY", "NOT", "equality", "inequality",
+}  # fmt: skip
+"""The queries that `make test` runs. The other queries differ from one of these in a few words."""
+
+
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(name, marks=() if name in OFTEN else pytest.mark.long) for name in QUERIES],
+)
 def test_a_filter_reads_the_files_that_can_match(logs: Lab, name: str) -> None:
     """A filter reads only files in which a text can contain all parts of the pattern."""
     predicate, files = QUERIES[name]
@@ -180,7 +190,7 @@ def test_a_file_that_several_tasks_read(lab: Lab) -> None:
         lab.check("SELECT * FROM t WHERE word LIKE '%ther%'", exactly=1)
 
 
-@pytest.mark.parametrize("turns", [4, pytest.param(12, marks=pytest.mark.long)])
+@pytest.mark.parametrize("turns", [2, pytest.param(12, marks=pytest.mark.long)])
 def test_drawn_texts_and_patterns(lab: Lab, turns: int) -> None:
     """Random patterns of characters of one to four bytes find the same rows with the index."""
     draw = random.Random(4)

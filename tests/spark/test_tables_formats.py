@@ -26,7 +26,7 @@ FORMATS = {
 @pytest.mark.parametrize(
     "form",
     [
-        pytest.param(form, marks=() if form in ("parquet", "csv", "hive_orc") else pytest.mark.long)
+        pytest.param(form, marks=() if form in ("csv", "hive_orc") else pytest.mark.long)
         for form in FORMATS
     ],
 )

@@ -88,6 +88,7 @@ def test_fields_of_strange_names(lab: Lab) -> None:
         lab.check("SELECT * FROM t WHERE `c d`.a.b = 25", exactly=0)
 
 
+@pytest.mark.long
 def test_an_index_name_in_quotes(lab: Lab) -> None:
     """An index name can contain blanks and other scripts, and its letter case does not matter."""
     with lab.database("index_names"):

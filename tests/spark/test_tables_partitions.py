@@ -11,11 +11,8 @@ import pytest
 from spark_session import Lab
 
 
-@pytest.mark.sampled(2)
-@pytest.mark.parametrize(
-    "form",
-    ["USING parquet", pytest.param("USING json", marks=pytest.mark.long), "STORED AS ORC"],
-)
+@pytest.mark.long
+@pytest.mark.parametrize("form", ["USING parquet", "USING json", "STORED AS ORC"])
 def test_partition_and_index_pruning_combine(lab: Lab, form: str) -> None:
     """In each partition that Spark selects, the index keeps only the files that contain the key."""
     with lab.database("levels"):
@@ -102,6 +99,7 @@ def test_partitions_of_strange_names(lab: Lab) -> None:
         lab.check("SELECT id FROM t WHERE id = 15 AND p = '50%'", exactly=1)
 
 
+@pytest.mark.long
 def test_a_partition_elsewhere_is_indexed_too(lab: Lab, tmp_path: Path) -> None:
     """An index also skips files of a partition whose folder is outside of the table's folder."""
     foreign = tmp_path / "p=away %20 =ü"

@@ -24,7 +24,7 @@ def alike(lab: Lab) -> Iterator[Lab]:
             yield lab
 
 
-@pytest.mark.parametrize("columns", ["abc", "abcd"])
+@pytest.mark.parametrize("columns", ["abc", pytest.param("abcd", marks=pytest.mark.long)])
 def test_columns_of_one_type_in_any_order(alike: Lab, columns: str) -> None:
     """Lists, subqueries and joins can name the columns of a tuple in any order, and find the row.
 

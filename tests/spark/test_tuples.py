@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from typing import Any
 
 import pytest
 from pyspark.errors import PySparkException
@@ -58,7 +59,18 @@ QUERIES = {
 }
 
 
-@pytest.mark.parametrize("name", QUERIES)
+LONG = {
+    "turned around", "absent", "one of several", "a list", "a truth value, absent",
+    "three columns, absent", "IN", "EXISTS", "one column of two", "no pair",
+}  # fmt: skip
+"""The filters and joins that only `make test-long` runs. They differ from another one in a word."""
+
+
+def _names(queries: Iterable[str]) -> list[Any]:
+    return [pytest.param(name, marks=pytest.mark.long if name in LONG else ()) for name in queries]
+
+
+@pytest.mark.parametrize("name", _names(QUERIES))
 def test_values_of_all_columns_read_the_files_that_match(orders: Lab, name: str) -> None:
     """A filter on all columns of the index reads only files with the combinations in the filter."""
     predicate = QUERIES[name]
@@ -118,7 +130,7 @@ def keys_of(request: pytest.FixtureRequest, orders: Lab) -> Iterator[Lab]:
         yield orders
 
 
-@pytest.mark.parametrize("name", JOINS)
+@pytest.mark.parametrize("name", _names(JOINS))
 def test_pairs_of_a_join_read_the_files_that_match(keys_of: Lab, name: str) -> None:
     """A join reads only files that contain both values of a row of the other side."""
     predicate, files = JOINS[name]
@@ -129,11 +141,17 @@ def test_pairs_of_a_join_read_the_files_that_match(keys_of: Lab, name: str) -> N
     ("query", "files"),
     [
         ("SELECT * FROM t JOIN wanted ON a = tenant AND b = id", 2),
-        ("SELECT * FROM t LEFT JOIN wanted ON b = id AND a = tenant", FILES),
+        pytest.param(
+            "SELECT * FROM t LEFT JOIN wanted ON b = id AND a = tenant", FILES,
+            marks=pytest.mark.long,
+        ),
         ("SELECT * FROM t FULL JOIN wanted ON b = id AND a = tenant", FILES),
         ("SELECT * FROM both JOIN wanted ON a = t AND b = i", 2 + FILES),
         ("SELECT id FROM pairs WHERE (tenant, id) IN (SELECT a, b FROM wanted)", 2),
-        ("SELECT * FROM t JOIN wanted ON a = lower(tenant) AND b = id", FILES),
+        pytest.param(
+            "SELECT * FROM t JOIN wanted ON a = lower(tenant) AND b = id", FILES,
+            marks=pytest.mark.long,
+        ),
     ],
 )  # fmt: skip
 def test_joins_by_a_pair(keys_of: Lab, query: str, files: int) -> None:
@@ -155,7 +173,7 @@ STRUCTS = (
 )
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("on", STRUCTS)
 def test_structs_with_null_in_a_field_can_be_equal(keys_of: Lab, on: str) -> None:
     """A join on structs finds rows with NULL in a field, so the index on the tuple is not used."""
