@@ -14,10 +14,10 @@ Each file runs in strict mode with the index. Files in ``THINNED`` have many sim
 `make test-long` runs all queries, and also audits the files that scans skip. A file also runs
 without the index. The run without the index is omitted if a stored digest proves that it would pass
 again (``proven``). The files in ``EVERY_MODE`` also run over the Thrift server and, in `make
-test-long`, with default settings. In `make test-long`, the files in ``OVER_THRIFT`` also run over
-the Thrift server. Spark compiles the queries of the files in ``EVERY_MODE`` and ``OVER_THRIFT``,
-and interprets the queries of all other files. With the option ``--every 6``, one query in six of
-each file runs.
+test-long`, without the index and with default settings. In `make test-long`, the files in
+``OVER_THRIFT`` also run over the Thrift server. Spark compiles the queries of the files in
+``EVERY_MODE`` and ``OVER_THRIFT``, and interprets the queries of all other files. With the option
+``--every 6``, one query in six of each file runs.
 
 Long lists are hard to read. So in a statement, ``{{3..9 step 2}}`` stands for ``3, 5, 7, 9``.
 """
@@ -37,14 +37,16 @@ EVERY_MODE = {"statements"}
 OVER_THRIFT = {"structs", "timestamps"}
 """The files that also run over the Thrift server. Its results show values in other forms."""
 
-COVERED = {"elements", "expressions", "functions", "inlists", "substrings", "tuples", "zones"}
+COVERED = {
+    "elements", "expressions", "functions", "inlists", "structs", "substrings", "tuples", "zones",
+}  # fmt: skip
 """The files about a feature of which tests in ``tests/spark`` run many other queries.
 
 Their tables and indexes take longer to make than one query in twelve takes to run.
 """
 THINNED = {
-    "dates", "decimals", "dynamic", "floats", "joinkinds", "joins", "partitions", "structs",
-    "subqueries", "timestamps", "trees",
+    "dates", "decimals", "dynamic", "floats", "joinkinds", "joins", "partitions", "subqueries",
+    "timestamps", "trees",
 }  # fmt: skip
 """The files of which `make test` runs only every twelfth query (``trees``: every fourth)."""
 
@@ -114,9 +116,8 @@ def step(name: str, mode: str) -> int:
 
 def is_long(name: str, mode: str) -> bool:
     """Returns whether only `make test-long` runs a file in a mode."""
-    if mode in {"strict", "thrift"}:
-        return name in (COVERED if mode == "strict" else OVER_THRIFT)
-    return mode != "off"
+    covered = {"off": EVERY_MODE, "strict": COVERED, "thrift": OVER_THRIFT}
+    return name in covered[mode] if mode in covered else True
 
 
 def read_script(path: Path) -> Script:

@@ -224,7 +224,7 @@ def _scans_at_run_time(lab: Lab) -> int:
 
 
 @pytest.mark.parametrize(
-    ("seeds", "queries"), [((0,), 5), pytest.param((0, 1), 12, marks=pytest.mark.long)]
+    ("seeds", "queries"), [((0,), 4), pytest.param((0, 1), 12, marks=pytest.mark.long)]
 )
 def test_random_joins_give_the_rows_of_spark(
     lab: Lab, seeds: tuple[int, ...], queries: int

@@ -63,7 +63,7 @@ def test_functions_return_keys_segments_and_files(lab: Lab, table: str) -> None:
         lab.sql(f"SELECT * FROM sieve_segments('{table}', 'nope')")
 
 
-@pytest.mark.parametrize("adaptive", ["true", "false"])
+@pytest.mark.parametrize("adaptive", ["true", pytest.param("false", marks=pytest.mark.long)])
 def test_run_time_values_select_files(lab: Lab, table: str, adaptive: str) -> None:
     """Files are selected by broadcast keys, by an empty set of keys, and by a subquery's result."""
     keys = "(SELECT k + 0 AS k, n FROM VALUES (123L, 1), (777L, 2), (NULL, 3) AS d(k, n))"

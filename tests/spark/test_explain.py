@@ -31,7 +31,7 @@ def at_run_time(lab: Lab) -> tuple[int, int]:
     return int(rows["scans_at_run_time"]), int(rows["files_skipped"])
 
 
-@pytest.mark.parametrize("adaptive", ["true", "false"])
+@pytest.mark.parametrize("adaptive", ["true", pytest.param("false", marks=pytest.mark.long)])
 @pytest.mark.parametrize(
     ("condition", "predicate"),
     [

@@ -122,6 +122,7 @@ def test_wrong_call_raises_an_error_of_sieve(lab: Lab, arguments: str, problem: 
         lab.sql(f"SELECT * FROM sieve_files({arguments})")
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("function", "statement"),
     [

@@ -321,7 +321,7 @@ def test_a_table_declares_its_indexes(lab: Lab) -> None:
     """After DROP and CREATE TABLE, Sieve rebuilds declared indexes, even if a build is running."""
     both = {"id_sieve", "s_a b_sieve"}
     with lab.database("declared"), lab.setting("spark.sieve.refresh.auto", "true"):
-        for run in range(3):
+        for run in range(2):
             lab.sql("DROP TABLE IF EXISTS t")
             lab.sql(f"CREATE TABLE t USING parquet {DECLARES} AS {SELECT}")
             if run:

@@ -246,6 +246,7 @@ def test_scan_reads_all_if_a_plan_node_needs_other_rows(star: Lab, kind: str, mo
     check(star, UNPRUNED[kind], FILES, MODES[mode])
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("mode", MODES)
 def test_an_empty_side_reads_no_file(star: Lab, mode: str) -> None:
     """A join with an empty side reads no file of the other side, not even an unindexed file."""

@@ -39,6 +39,7 @@ def test_refresh_of_an_unchanged_table_makes_no_version(lab: Lab) -> None:
         lab.check("SELECT * FROM t WHERE id = 5", exactly=1)
 
 
+@pytest.mark.long
 def test_an_overwritten_table_is_read_until_refresh(lab: Lab) -> None:
     """After INSERT OVERWRITE, queries read all files; REFRESH removes the old files' entries."""
     with lab.database("overwrite"):

@@ -20,7 +20,7 @@ RANGES = {
 def test_bucketed_scans_read_whole_files(lab: Lab) -> None:
     """If a query reads the bucket column, Spark groups files by bucket and reads whole files."""
     with lab.database("bucketed"), lab.settings(RANGES):
-        rows = lab.spark.range(0, 40_000, 1, 1).selectExpr("id AS k", "id % 3 AS n", "uuid() AS u")
+        rows = lab.spark.range(0, 20_000, 1, 1).selectExpr("id AS k", "id % 3 AS n", "uuid() AS u")
         with lab.setting("spark.sql.parquet.compression.codec", "uncompressed"):
             rows.write.option("parquet.block.size", "20000").bucketBy(2, "n").saveAsTable("t")
         lab.sql("CREATE SIEVE INDEX ON t (k) OPTIONS (granularity = 'range')")

@@ -8,7 +8,8 @@ from spark_session import Lab
 MANY = ", ".join(f"{n}.0" for n in range(1, 13))
 
 
-@pytest.mark.parametrize("kind", [pytest.param("FLOAT", marks=pytest.mark.long), "DOUBLE"])
+@pytest.mark.long
+@pytest.mark.parametrize("kind", ["FLOAT", "DOUBLE"])
 def test_a_list_may_have_either_zero(lab: Lab, kind: str) -> None:
     """Spark turns a long IN list into a set. Lists with 0.0 or -0.0 find the same rows."""
     with lab.database("zeros"):
