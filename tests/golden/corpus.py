@@ -10,11 +10,11 @@ contains the sorted rows of each statement. Annotations precede a statement:
     statement runs only in the modes ``on`` and ``strict``
 
 Each file runs in strict mode with the index. Files in ``THINNED`` have many similar queries, so
-`make test` runs only every twelfth query of these files, and no query of the files in ``COVERED``.
-`make test-long` runs all queries, and also audits the files that scans skip. A file also runs
-without the index. The run without the index is omitted if a stored digest proves that it would pass
-again (``proven``). The files in ``EVERY_MODE`` also run over the Thrift server and, in `make
-test-long`, without the index and with default settings. In `make test-long`, the files in
+`make test` runs only one in 2 to 12 queries of these files, and no query of the files in
+``COVERED``. `make test-long` runs all queries, and also audits the files that scans skip. A file
+also runs without the index. The run without the index is omitted if a stored digest proves that it
+would pass again (``proven``). The files in ``EVERY_MODE`` also run over the Thrift server and, in
+`make test-long`, without the index and with default settings. In `make test-long`, the files in
 ``OVER_THRIFT`` also run over the Thrift server. Spark compiles the queries of the files in
 ``EVERY_MODE`` and ``OVER_THRIFT``, and interprets the queries of all other files. With the option
 ``--every 6``, one query in six of each file runs.
@@ -45,10 +45,10 @@ COVERED = {
 Their tables and indexes take longer to make than one query in twelve takes to run.
 """
 THINNED = {
-    "dates", "decimals", "dynamic", "floats", "joinkinds", "joins", "partitions", "subqueries",
-    "timestamps", "trees",
+    "dates": 12, "decimals": 12, "dynamic": 12, "floats": 12, "integers": 2, "joinkinds": 12,
+    "joins": 12, "partitions": 12, "subqueries": 12, "timestamps": 12, "trees": 4,
 }  # fmt: skip
-"""The files of which `make test` runs only every twelfth query (``trees``: every fourth)."""
+"""The files of which `make test` runs only one query in n, and the number n."""
 
 _QUERIES = "--@ queries"
 _SERIES = re.compile(r"\{\{(-?\d+)\.\.(-?\d+)(?: step (\d+))?\}\}")
@@ -109,9 +109,7 @@ class Script:
 
 def step(name: str, mode: str) -> int:
     """Returns n if `make test` runs one in n queries of a file in a mode."""
-    if name == "trees" and mode == "strict":
-        return 4
-    return 12 if mode == "strict" and name in THINNED else 1
+    return THINNED.get(name, 1) if mode == "strict" else 1
 
 
 def is_long(name: str, mode: str) -> bool:

@@ -230,7 +230,7 @@ def test_queries_that_show_splits_read_whole_files(lab: Lab, shown: str) -> None
         lab.sql(query)
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.long
 def test_bytes_read_have_the_footer_of_each_stretch(lab: Lab, table: str) -> None:
     """Adjacent ranges cost one footer in total. Each separate range costs a further footer.
 

@@ -10,7 +10,7 @@ from pyspark.errors import AnalysisException
 from spark_session import Answer, Lab
 
 LONG = pytest.mark.long
-SHAPES = (pytest.param("auto", marks=LONG), "intervals", "map", "sieve")
+SHAPES = ("auto", "intervals", "map", "sieve")
 FILES = 16
 WITHOUT: dict[str, Answer] = {}
 """Answers without an index, which stay valid because the tables do not change."""
@@ -41,7 +41,7 @@ def tables(lab: Lab) -> Iterator[Lab]:
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("shape", ["auto", "intervals", "map", "sieve"])
+@pytest.mark.parametrize("shape", SHAPES)
 def test_every_shape_gives_the_same_rows(tables: Lab, shape: str) -> None:
     """Queries for present keys, absent keys, lists, ranges and negations return the same rows."""
     tables.sql(
@@ -75,7 +75,7 @@ def test_every_shape_gives_the_same_rows(tables: Lab, shape: str) -> None:
         tables.sql(f"DROP SIEVE INDEX ON t ({column})")
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.long
 @pytest.mark.parametrize("shape", SHAPES)
 def test_odd_columns(tables: Lab, shape: str) -> None:
     """Indexes also skip files by columns of one value, only NULL, only NaN, or type limits."""

@@ -143,7 +143,7 @@ def test_an_unknown_kind_is_refused(logs: Lab) -> None:
         logs.sql("CREATE SIEVE INDEX wrong ON t (message) OPTIONS (kind = 'words')")
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.long
 @pytest.mark.parametrize("kind", ["parquet", "csv"])
 def test_statements_on_substrings(lab: Lab, kind: str) -> None:
     """A column can have an index on substrings and an ordinary index at the same time."""
