@@ -70,8 +70,8 @@ def in_folder(*made: tuple[RunRef, bytes]) -> dict[str, bytes]:
 
 
 def opened(run: RunRef, data: bytes) -> Run:
-    """A reader of the run."""
-    return Run(Files(data), "", run, FileCache(0))
+    """A reader of the run, which parses the file only once."""
+    return Run(Files(data), "", run, FileCache(1 << 20))
 
 
 def test_look_ups_find_the_locations_with_all_hashes() -> None:
