@@ -23,6 +23,9 @@ RESERVED = "__sieve_"
 UNCHANGING = ("hudi", "delta", "iceberg")
 """Formats with immutable files; a listing contains only complete files."""
 
+RENAMING = ("delta", "iceberg")
+"""Formats in which a column can have another name in the table than in a registration."""
+
 _INDEXED = (
     "Sieve indexes Parquet, ORC, CSV, JSON, Hudi, Delta and Iceberg tables of the session catalog, "
     "and Iceberg tables of their own catalogs"

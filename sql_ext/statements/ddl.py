@@ -37,6 +37,7 @@ from sieve.operations.registered_index import (
 )
 from sieve.operations.reregister import reregister
 from sieve.storage.java_errors import conditions
+from sieve.tables.formats import RENAMING
 from sieve.tables.registered_table import RegisteredTable
 from sieve.tables.table import CatalogTable
 from sql_ext.statements import commands
@@ -287,9 +288,9 @@ def _to_drop(
     table = context.registered(command.table)
     by_column = command.column is not None or bool(table.info.declared)
     computed = command.column is not None and expression_of(command.column.parts) is not None
-    if computed or (by_column and table.info.provider == "delta"):
+    if computed or (by_column and table.info.provider in RENAMING):
         # The user may have renamed columns, so this code reads the current column names. If the
-        # table is unreadable, the code uses the column names in the files.
+        # table is unreadable, the code uses the column names in the registrations.
         with contextlib.suppress(SieveError, Py4JError, PySparkException):
             table = context.table(command.table, jobs=False)
     if command.column is None:

@@ -36,6 +36,10 @@ def test_a_rename_keeps_the_index(lab: Lab) -> None:
     (row, _) = lab.sql("REFRESH SIEVE INDEX ON t")
     assert row[:3] == ("id_sieve", 2, 11)
     lab.check("SELECT * FROM t WHERE number = 42", exactly=2)
+    assert lab.sql("DROP SIEVE INDEX IF EXISTS ON t (id)") == []
+    assert lab.sql("DROP SIEVE INDEX ON t (number)") == [("id_sieve",)]
+    assert lab.sql("DROP SIEVE INDEX IF EXISTS ON t (s.first)") == [("s_a_sieve",)]
+    assert lab.sql("SHOW SIEVE INDEXES ON t") == []
 
 
 def test_a_new_column_of_the_old_name_is_another_column(lab: Lab) -> None:

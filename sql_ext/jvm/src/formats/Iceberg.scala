@@ -72,12 +72,7 @@ object Iceberg extends TableFormat with OnceLogging {
 
   private def files(of: Table, options: CaseInsensitiveStringMap, scan: Scan, output: Seq[AttributeReference],
       session: Compat.Session): Option[LogicalRelation] = attempt {
-    for {
-      own <- readable(of)
-      described <- describe(own)
-      made = relation(own, options, scan, output, described, session)
-      if IcebergScans.reads(scan, files(made.relation.asInstanceOf[HadoopFsRelation]).schema)
-    } yield made
+    for (own <- readable(of); described <- describe(own)) yield relation(own, options, scan, output, described, session)
   }
 
   override def named(of: DataSourceV2Relation, session: Compat.Session): Option[LogicalRelation] =
@@ -185,6 +180,7 @@ object Iceberg extends TableFormat with OnceLogging {
   private def attempt[A](call: => Option[A]): Option[A] =
     try call
     catch {
+      case _: IcebergColumnsChanged => None
       case e @ (NonFatal(_) | _: LinkageError) =>
         warnOnce(s"no index of an Iceberg table is used, because this release of Iceberg has other classes: $e")
         None

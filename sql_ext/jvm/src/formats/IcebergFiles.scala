@@ -25,7 +25,8 @@ final class IcebergFiles(
   /** The table of Iceberg's library. */
   lazy val iceberg: AnyRef = Reflection.call(table, "table")
   lazy val types: StructType = IcebergFiles.types(table)
-  lazy val schema: AnyRef = IcebergScans.schema(table, scan)
+  val schema: AnyRef = IcebergScans.schema(table, scan)
+  if (!IcebergScans.reads(scan, schema)) throw new IcebergColumnsChanged
   lazy val columns: IcebergColumns = new IcebergColumns(schema, types, IcebergFiles.constants(iceberg))
 
   /**
@@ -51,6 +52,9 @@ final class IcebergFiles(
   }
   override def hashCode: Int = scan.hashCode
 }
+
+class IcebergColumnsChanged
+    extends IllegalStateException("the columns of the table have changed since Spark created the scan")
 
 object IcebergFiles {
   /**

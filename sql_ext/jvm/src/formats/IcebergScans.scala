@@ -85,7 +85,7 @@ object IcebergScans {
     builder.asInstanceOf[SupportsPushDownRequiredColumns].pruneColumns(columns)
     val made = builder.build()
     if (!isOfQuery(made)) throw new IllegalStateException(s"unknown scan ${made.getClass.getName}")
-    if (!reads(own, projection(made))) throw new IllegalStateException("the table's columns have changed meanwhile")
+    if (!reads(own, projection(made))) throw new IcebergColumnsChanged
     for (planned <- Reflection.field(own, "fileIO").collect { case io: Supplier[_] => io }) {
       val io: Supplier[Any] = () =>
         try planned.get catch { case NonFatal(_) => Reflection.call(Reflection.call(table, "table"), "io") }
