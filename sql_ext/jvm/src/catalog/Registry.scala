@@ -50,8 +50,8 @@ object Registry extends Logging {
   def key(session: Compat.Session, table: CatalogTable): TableKey = {
     val name = table.identifier
     val (holder, database) = (name.catalog.getOrElse(TableIdentity.sessionCatalog), name.database.getOrElse("default"))
-    // Catalogs other than the session catalog can distinguish names by case.
     val application = session.sparkContext.applicationId
+    // Catalogs other than the session catalog can distinguish names by case.
     if (lower(holder) == TableIdentity.sessionCatalog)
       TableKey(application, TableIdentity.sessionCatalog, lower(database), lower(name.table), "")
     else TableKey(application, holder, database, name.table, table.storage.locationUri.fold("")(_.toString))

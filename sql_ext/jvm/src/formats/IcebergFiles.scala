@@ -25,6 +25,7 @@ final class IcebergFiles(
   /** The table of Iceberg's library. */
   lazy val iceberg: AnyRef = Reflection.call(table, "table")
   lazy val types: StructType = IcebergFiles.types(table)
+  /** Iceberg's schema of the table's columns, as the scan reads them. */
   val schema: AnyRef = IcebergScans.schema(table, scan)
   if (!IcebergScans.reads(scan, schema)) throw new IcebergColumnsChanged
   lazy val columns: IcebergColumns = new IcebergColumns(schema, types, IcebergFiles.constants(iceberg))
@@ -53,6 +54,7 @@ final class IcebergFiles(
   override def hashCode: Int = scan.hashCode
 }
 
+/** Thrown if a column of the table got another name or id after Spark had created a scan. */
 class IcebergColumnsChanged
     extends IllegalStateException("the columns of the table have changed since Spark created the scan")
 

@@ -24,9 +24,9 @@ final class IcebergTable(files: ListedFiles) extends FormatTable(files) {
   /**
    * Compares the current snapshot with the snapshot that has this sequence number and commit time, in ms since the
    * epoch. The snapshots need not be on the same branch: a rollback, for example, returns to an earlier snapshot. This
-   * method considers only manifests that belong to exactly one of the two snapshots. Returns JSON with the paths of all data files in these manifests, and
-   * with a list of the data files that the current snapshot contains. Each file in the list has the same form as in the
-   * result of `list`. Returns null if the table no longer has the other snapshot.
+   * method considers only manifests that belong to exactly one of the two snapshots. Returns JSON with the paths of all
+   * data files in these manifests, and with a list of the data files that the current snapshot contains. Each file in
+   * the list has the same form as in the result of `list`. Returns null if the table no longer has the other snapshot.
    */
   def listSince(number: Long, instant: Long): String = {
     val known = Reflection.call(own.iceberg, "snapshots").asInstanceOf[java.lang.Iterable[AnyRef]].asScala.toSeq
